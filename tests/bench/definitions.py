@@ -1,0 +1,105 @@
+"""Which function definitions libclang sees and the parser does not.
+
+    python -m tests.bench.definitions TREE [--files 60] [--seed 1] [--generated DIR]
+
+Each sampled `.cpp` is read by libclang without a build, errors tolerated; `--generated` names a
+folder with torchgen's headers, without which some units lose what they include. Needs builtin
+headers that fit libclang 18 (`pip install clang-tidy==18.1.8` brings them). Every miss is listed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import random
+from pathlib import Path
+
+from clang import cindex
+
+from torchtalkd.conventions.load import load
+from torchtalkd.parse import parse
+
+_FUNCTIONS = {
+    cindex.CursorKind.FUNCTION_DECL,
+    cindex.CursorKind.CXX_METHOD,
+    cindex.CursorKind.CONSTRUCTOR,
+    cindex.CursorKind.DESTRUCTOR,
+    cindex.CursorKind.CONVERSION_FUNCTION,
+    cindex.CursorKind.FUNCTION_TEMPLATE,
+}
+_KEEP_GOING = 0x200
+
+
+def arguments(tree: Path, generated: Path | None, path: str) -> list[str]:
+    """A compile command, as far as one can be made without a build."""
+    includes = [tree, tree / "aten/src", tree / "torch/csrc", tree / "torch/csrc/api/include", tree / "third_party"]
+    if generated is not None:
+        includes += [generated, generated / "aten/src"]
+    flags = ["-std=c++17", "-w", "-ferror-limit=0", "-DAT_PER_OPERATOR_HEADERS", *(f"-I{folder}" for folder in includes)]
+    spec = importlib.util.find_spec("clang_tidy")
+    if spec is not None and spec.origin is not None:
+        flags += ["-resource-dir", str(next((Path(spec.origin).parent / "data/lib/clang").iterdir()))]
+    if "/native/cpu/" in path or "/quantized/cpu/kernels/" in path:
+        flags += ["-DCPU_CAPABILITY=DEFAULT", "-DCPU_CAPABILITY_DEFAULT"]
+    return flags
+
+
+def seen_by_clang(file: Path, flags: list[str]) -> list[tuple[str, int]]:
+    """(name, line) of each function that the file itself defines."""
+    unit = cindex.Index.create().parse(str(file), args=flags, options=_KEEP_GOING)
+    found = []
+    pending = [c for c in unit.cursor.get_children() if c.location.file and c.location.file.name == str(file)]
+    while pending:
+        cursor = pending.pop()
+        if cursor.kind in _FUNCTIONS:
+            if cursor.is_definition() and not cursor.is_default_method():
+                found.append((cursor.spelling, cursor.location.line))
+            continue
+        pending.extend(
+            child
+            for child in cursor.get_children()
+            if child.location.file and child.location.file.name == str(file)
+        )
+    return found
+
+
+def main() -> None:
+    """Print the share and every miss."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("tree", type=Path)
+    parser.add_argument("--files", type=int, default=60)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--generated", type=Path)
+    options = parser.parse_args()
+    conventions = load("pytorch", tree=options.tree)
+    candidates = sorted(
+        str(path.relative_to(options.tree))
+        for folder in ("aten/src/ATen", "c10", "torch/csrc")
+        for path in (options.tree / folder).rglob("*.cpp")
+        if "/templates/" not in str(path) and "/test" not in str(path)
+    )
+    sample = random.Random(options.seed).sample(candidates, min(options.files, len(candidates)))
+    total, missed = 0, []
+    for path in sample:
+        file = options.tree / path
+        facts = parse(path, file.read_bytes(), conventions)
+        lines: dict[int, list[str]] = {}
+        for definition in facts.definitions:
+            if not definition.declares:
+                lines.setdefault(definition.line, []).append(definition.name.rpartition("::")[2])
+        for name, line in seen_by_clang(file, arguments(options.tree, options.generated, path)):
+            total += 1
+            plain = name if name.startswith("operator") else name.partition("<")[0]
+            names = lines.get(line, [])
+            # A structured kernel is a method `impl` or `meta` of a class that the macro names, a
+            # library block a function with a made-up name.
+            made_up = plain in ("impl", "meta", "TestBody") or plain.startswith("TORCH_LIBRARY")
+            if plain not in names and not (names and made_up):
+                missed.append((path, line, name))
+    for path, line, name in missed:
+        print(f"  {path}:{line} {name}")
+    print(f"{len(sample)} files, {total} definitions seen by libclang, {len(missed)} missed ({100 * len(missed) / max(total, 1):.2f} %)")
+
+
+if __name__ == "__main__":
+    main()

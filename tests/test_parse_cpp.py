@@ -1,0 +1,387 @@
+"""The C++ parser: what it finds in small texts, and that no text makes it fail."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from torchtalkd.conventions.load import load
+from torchtalkd.conventions.values import Conventions
+from torchtalkd.facts import Definition, FileFacts
+from torchtalkd.parse import parse
+
+
+@pytest.fixture(scope="module")
+def conventions() -> Conventions:
+    return load("pytorch")
+
+
+def facts_of(text: str | bytes, path: str = "aten/src/ATen/native/a.cpp") -> FileFacts:
+    data = text.encode() if isinstance(text, str) else text
+    return parse(path, data, load("pytorch"))
+
+
+def names(facts: FileFacts, *kinds: str) -> list[str]:
+    return [d.name for d in facts.definitions if d.kind in kinds and not d.declares]
+
+
+def one(facts: FileFacts, kind: str) -> Definition:
+    found = [d for d in facts.definitions if d.kind == kind]
+    assert len(found) == 1, found
+    return found[0]
+
+
+def targets(facts: FileFacts, definition: Definition) -> list[str]:
+    ordinal = facts.definitions.index(definition)
+    return [r.name for r in facts.references if r.owner == ordinal and r.kind == "target"]
+
+
+def test_names_carry_namespaces_and_classes() -> None:
+    facts = facts_of(
+        """
+namespace at::native {
+namespace { int hidden(int a) { return a; } }
+static Tensor& quiet(Tensor& self) { return self; }
+struct Box : public Base<int> { Box(int x); int size() const { return n(); } };
+template <typename T> T Outer<T>::inner(T a) { return helper<T>(a); }
+bool operator==(const Box& a, const Box& b) { return true; }
+}
+"""
+    )
+    assert names(facts, "function") == [
+        "at::native::hidden",
+        "at::native::quiet",
+        "at::native::Box::size",
+        "at::native::Outer::inner",
+        "at::native::operator==",
+    ]
+    by_name = {d.name: d for d in facts.definitions}
+    assert by_name["at::native::hidden"].local and by_name["at::native::quiet"].local
+    assert not by_name["at::native::Outer::inner"].local
+    assert by_name["at::native::quiet"].signature == "(Tensor& self) -> Tensor"
+    calls = {(r.name, r.kind) for r in facts.references}
+    assert ("helper", "call") in calls and ("Base", "base") in calls
+
+
+def test_declarations_are_kept_apart() -> None:
+    facts = facts_of("namespace at { TORCH_API Tensor f(const Tensor& a);\nTensor f(const Tensor& a) { return a; } }")
+    assert [(d.name, d.declares, d.line) for d in facts.definitions] == [("at::f", True, 1), ("at::f", False, 2)]
+
+
+def test_structured_kernels() -> None:
+    facts = facts_of(
+        """namespace at::meta {
+TORCH_META_FUNC2(add, Tensor)(const Tensor& self, const Tensor& other) { build(maybe_get_output(), self, other); }
+}
+namespace at::native {
+TORCH_IMPL_FUNC(add_out)(const Tensor& self, const Tensor& out) { add_stub(device_type(), *this); }
+}"""
+    )
+    meta, impl = one(facts, "structured_meta"), one(facts, "structured_impl")
+    assert (meta.key, meta.name, meta.line) == ("cpp:add_Tensor", "at::meta::add_Tensor", 2)
+    assert (impl.key, impl.name, impl.line) == ("cpp:add_out", "at::native::add_out", 5)
+    ordinal = facts.definitions.index(impl)
+    assert "add_stub" in [r.name for r in facts.references if r.owner == ordinal]
+
+
+@pytest.mark.parametrize(
+    ("path", "key"),
+    [
+        ("aten/src/ATen/native/cpu/a.cpp", "CPU"),
+        ("aten/src/ATen/native/cuda/a.cu", "CUDA"),
+        ("aten/src/ATen/native/mps/operations/a.mm", "MPS"),
+    ],
+)
+def test_a_stub_kernel_has_the_key_of_its_file(path: str, key: str) -> None:
+    facts = facts_of("namespace at::native {\nREGISTER_DISPATCH(mul_stub, &mul_kernel)\n}", path)
+    kernel = one(facts, "stub_kernel")
+    assert (kernel.name, kernel.dispatch_key, kernel.line) == ("at::native::mul_stub", key, 2)
+    assert targets(facts, kernel) == ["mul_kernel"]
+
+
+def test_registrations_in_all_their_spellings() -> None:
+    facts = facts_of(
+        """TORCH_LIBRARY_IMPL(aten, CUDA, lib) {
+  lib.impl("a", f);
+  lib.impl("b.out", &ns::f);
+  lib.impl("c", TORCH_FN(ns::g));
+  lib.impl(TORCH_SELECTIVE_NAME("aten::d"), [](int x) { return x; });
+  lib.impl("e", torch::CppFunction::makeFromBoxedFunction<&boxed>());
+  lib.impl("f", torch::CppFunction::makeFallthrough());
+  lib.impl(R"(g)",
+           TORCH_FN((tmpl<int, 3>)));
+  lib.impl("h", torch::dispatch(c10::DispatchKey::CPU, &f)).impl("i", static_cast<int (*)(int)>(&over));
+  lib.fallback(torch::CppFunction::makeFallthrough());
+}"""
+    )
+    found = [
+        (d.name, d.dispatch_key, tuple(targets(facts, d)), d.line)
+        for d in facts.definitions
+        if d.kind == "registration"
+    ]
+    assert sorted(found, key=lambda item: (item[3], item[0])) == [
+        ("aten::a", "CUDA", ("f",), 2),
+        ("aten::b.out", "CUDA", ("ns::f",), 3),
+        ("aten::c", "CUDA", ("ns::g",), 4),
+        ("aten::d", "CUDA", (), 5),
+        ("aten::e", "CUDA", ("boxed",), 6),
+        ("aten::f", "CUDA", (), 7),
+        ("aten::g", "CUDA", ("tmpl",), 8),
+        ("aten::h", "CPU", ("f",), 10),
+        ("aten::i", "CUDA", ("over",), 10),
+        ("aten::*", "CUDA", (), 11),
+    ]
+    block = one(facts, "library")
+    assert (block.line, block.end_line, block.dispatch_key) == (1, 12, "CUDA")
+
+
+def test_schemas_with_and_without_kernels() -> None:
+    facts = facts_of(
+        """TORCH_LIBRARY(mine, m) {
+  m.def("plain(Tensor x) -> Tensor");
+  m.def("two.out(Tensor x, "
+        "*, Tensor(a!) out) -> Tensor(a!)", two_out);
+  m.def("inferred", &inferred);
+}
+TORCH_LIBRARY_FRAGMENT(TORCH_EXTENSION_NAME, m) { m.def("hole(Tensor x) -> Tensor"); }"""
+    )
+    found = [(d.name, d.signature, d.dispatch_key, tuple(targets(facts, d))) for d in facts.definitions if d.kind == "schema"]
+    assert found == [
+        ("mine::plain", "plain(Tensor x) -> Tensor", "", ()),
+        ("mine::two.out", "two.out(Tensor x, *, Tensor(a!) out) -> Tensor(a!)", "CatchAll", ("two_out",)),
+        ("mine::inferred", "", "CatchAll", ("inferred",)),
+        ("{TORCH_EXTENSION_NAME}::hole", "hole(Tensor x) -> Tensor", "", ()),
+    ]
+
+
+def test_the_old_registries() -> None:
+    facts = facts_of(
+        """static auto r = c10::RegisterOperators()
+  .op("old::f(Tensor x) -> Tensor", c10::RegisterOperators::options().kernel<decltype(g), &g>(DispatchKey::CPU))
+  .op("old::h", &h);
+RegisterOperators more({Operator("prim::k(int a) -> int", [](Stack& s) {})});"""
+    )
+    found = {d.name: (d.dispatch_key, targets(facts, d)) for d in facts.definitions if d.kind == "schema"}
+    assert found == {"old::f": ("CPU", ["g"]), "old::h": ("CatchAll", ["h"]), "prim::k": ("CatchAll", [])}
+
+
+def test_pybind11_modules_classes_and_submodules() -> None:
+    facts = facts_of(
+        """PYBIND11_MODULE(_ext, m) {
+  m.def("fwd", &fwd, "doc");
+  py::class_<Foo, std::shared_ptr<Foo>>(m, "Foo").def(py::init<>()).def("run", &Foo::run).def("x", [](Foo& f) { return 1; });
+  auto sub = m.def_submodule("sub");
+  sub.def("q", q);
+}
+void init(PyObject* module) {
+  auto m = py::handle(module).cast<py::module>();
+  m.def("_jit_f", jit_f);
+}
+void more(py::module_& mod) { mod.def("_more", &more_f); }"""
+    )
+    found = {d.name: targets(facts, d) for d in facts.definitions if d.kind == "python_binding"}
+    assert found == {
+        "_ext.fwd": ["fwd"],
+        "_ext.Foo": ["Foo"],
+        "_ext.Foo.run": ["Foo::run"],
+        "_ext.Foo.x": [],
+        "_ext.sub.q": ["q"],
+        "torch._C._jit_f": ["jit_f"],
+        "torch._C._more": ["more_f"],
+    }
+
+
+def test_method_tables() -> None:
+    facts = facts_of(
+        """static PyMethodDef some_methods[] = {
+  {"a", castPyCFunctionWithKeywords(THP_a), METH_VARARGS, nullptr},
+  {"b", (PyCFunction)(void (*)(void))THP_b, METH_NOARGS, NULL},
+  {nullptr}};"""
+    )
+    found = {d.name: targets(facts, d) for d in facts.definitions if d.kind == "python_binding"}
+    assert found == {"{some_methods}.a": ["THP_a"], "{some_methods}.b": ["THP_b"]}
+
+
+def test_cuda_kernels_and_launches() -> None:
+    facts = facts_of(
+        """template <typename T> C10_LAUNCH_BOUNDS_1(256) __global__ void k(T* a) { device_f(a); }
+void launch() {
+  k<T><<<grid, block, 0, stream>>>(a, b);
+  gpu_kernel(iter, [] GPU_LAMBDA (float a) -> float { return g(a); });
+  AT_DISPATCH_ALL_TYPES(t, "launch_cuda", [&] { bar<scalar_t>(y); });
+}""",
+        "aten/src/ATen/native/cuda/a.cu",
+    )
+    assert names(facts, "kernel") == ["k"]
+    assert [(r.name, r.line) for r in facts.references if r.kind == "launch"] == [("k", 3), ("gpu_kernel", 4)]
+    assert [r.name for r in facts.references if r.kind == "dispatch_name"] == ["launch_cuda"]
+    owner = facts.definitions.index(next(d for d in facts.definitions if d.name == "launch"))
+    assert {r.name for r in facts.references if r.owner == owner} >= {"k", "g", "bar"}
+
+
+def test_macros_of_the_file_make_functions_at_their_use() -> None:
+    facts = facts_of(
+        """namespace at::native {
+#define IMPLEMENT(op, type) \\
+  static void v##op##_kernel(type x) { op##_impl(x); }
+#define IMPLEMENT_BOTH(op) IMPLEMENT(op, float) IMPLEMENT(op##2, double)
+IMPLEMENT(sin, float)
+IMPLEMENT_BOTH(cos)
+#define HEAD(name) void name##_head(int a)
+HEAD(tan) { inner(a); }
+Tensor after(const Tensor& x) { return x; }
+}"""
+    )
+    found = {d.name: d.line for d in facts.definitions if d.kind == "function"}
+    assert found == {
+        "at::native::vsin_kernel": 5,
+        "at::native::vcos_kernel": 6,
+        "at::native::vcos2_kernel": 6,
+        "at::native::tan_head": 8,
+        "at::native::after": 9,
+    }
+    head = next(i for i, d in enumerate(facts.definitions) if d.name.endswith("tan_head"))
+    assert [r.name for r in facts.references if r.owner == head] == ["inner"]
+
+
+def test_macros_that_register() -> None:
+    facts = facts_of(
+        """#define OP(op) m.impl(#op, static_cast<decltype(&ATEN_FN(op))>(native::op));
+TORCH_LIBRARY_IMPL(aten, FuncTorchBatched, m) {
+  OP(alpha);
+  ELSEWHERE(beta, rule);
+}"""
+    )
+    registration = one(facts, "registration")
+    assert (registration.name, registration.dispatch_key, registration.line) == ("aten::alpha", "FuncTorchBatched", 3)
+    assert targets(facts, registration) == ["native::alpha"]
+    assert facts.definitions[registration.scope].kind == "library"
+    use = one(facts, "macro_use")
+    assert use.name == "ELSEWHERE" and use.detail == {
+        "arguments": ["beta", "rule"],
+        "library": "aten",
+        "dispatch_key": "FuncTorchBatched",
+    }
+    macro = one(facts, "macro")
+    assert macro.detail is not None
+    assert macro.detail["makes"] == [["registration", "{library}::{0}", "{dispatch_key}", ["native::{0}"]]]
+
+
+def test_both_branches_of_an_if_that_cuts_through_braces() -> None:
+    facts = facts_of(
+        """#ifdef USE_X
+int first(int a) {
+  if (a) {
+#else
+int second(int a) {
+  {
+#endif
+    return shared(a);
+  }
+}
+int third() { return 3; }
+"""
+    )
+    assert {"first", "second", "third"} <= set(names(facts, "function"))
+
+
+def test_guards_are_noted_and_include_guards_are_not() -> None:
+    facts = facts_of(
+        """#ifndef HEADER_H
+#define HEADER_H
+#if AT_MKLDNN_ENABLED()
+int a() { return 1; }
+#else
+int b() { return 1; }
+#endif
+#ifdef __AVX__
+#ifndef _WIN32
+int c() { return 1; }
+#endif
+#endif
+int d() { return 1; }
+#endif"""
+    )
+    assert {d.name: d.guard for d in facts.definitions if d.kind == "function"} == {
+        "a": "AT_MKLDNN_ENABLED()",
+        "b": "!AT_MKLDNN_ENABLED()",
+        "c": "defined(__AVX__) && !defined(_WIN32)",
+        "d": "",
+    }
+
+
+@pytest.mark.parametrize(
+    ("data", "kind"),
+    [
+        (b"\x7fELF\0\0\0", "binary"),
+        ("int f() { return 1; }".encode("utf-16"), "encoding"),
+    ],
+)
+def test_what_is_no_text_is_a_problem(data: bytes, kind: str) -> None:
+    facts = facts_of(data)
+    assert [p.kind for p in facts.problems] == [kind]
+
+
+def test_utf16_is_read_all_the_same() -> None:
+    assert names(facts_of("int f() { return 1; }".encode("utf-16")), "function") == ["f"]
+
+
+def test_ten_thousand_nested_braces() -> None:
+    text = "int f() " + "{" * 10_000 + "}" * 10_000 + "\nint g() { return 1; }"
+    assert "g" in names(facts_of(text), "function")
+
+
+def test_a_macro_that_doubles_itself_stops() -> None:
+    lines = ["#define A0(x) x x x x x x x x"]
+    lines += [f"#define A{n}(x) A{n - 1}(x) A{n - 1}(x) A{n - 1}(x) A{n - 1}(x) A{n - 1}(x)" for n in range(1, 12)]
+    facts = facts_of("\n".join([*lines, "A11(int f() {})", "int g() { return 1; }"]))
+    assert "g" in names(facts, "function")
+
+
+def test_merge_conflict_markers_lose_nothing_else() -> None:
+    text = "int a() { return 1; }\n<<<<<<< HEAD\nint b() { return 1; }\n=======\nint c() { return 1; }\n>>>>>>> x\nint d() { return 1; }"
+    assert {"a", "d"} <= set(names(facts_of(text), "function"))
+
+
+SAMPLE = """namespace at::native {
+#define MAKE(n) void n##_k(int a) { use(a); }
+MAKE(one)
+TORCH_IMPL_FUNC(add_out)(const Tensor& a) { add_stub(a); }
+REGISTER_DISPATCH(add_stub, &add_kernel)
+TORCH_LIBRARY_IMPL(aten, CPU, m) { m.impl("x", TORCH_FN(f)); m.def("y(Tensor a) -> Tensor"); }
+PYBIND11_MODULE(x, m) { m.def("f", &f); py::class_<A>(m, "A").def("b", &A::b); }
+static PyMethodDef t[] = {{"a", (PyCFunction)f, 0, nullptr}};
+#if defined(A)
+int f(int x) { return g<<<1, 2>>>(x); }
+#else
+struct S : T<S> { int q() { return "\\"(" ; } };
+#endif
+}
+"""
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, len(SAMPLE)), st.integers(0, len(SAMPLE)), st.binary(max_size=8), st.sampled_from(["a.cpp", "a.cu", "a.mm", "a.metal", "a.h"]))
+def test_cut_and_garbled_text_never_fails(start: int, end: int, noise: bytes, path: str) -> None:
+    data = SAMPLE.encode()
+    facts = parse(path, data[: min(start, end)] + noise + data[max(start, end) :], load("pytorch"))
+    lines = data.count(b"\n") + noise.count(b"\n") + 2
+    for definition in facts.definitions:
+        assert 1 <= definition.line <= definition.end_line <= lines
+        assert -1 <= definition.scope < len(facts.definitions)
+    for reference in facts.references:
+        assert 1 <= reference.line <= lines and -1 <= reference.owner < len(facts.definitions)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.permutations(SAMPLE.splitlines(keepends=True)))
+def test_shuffled_lines_never_fail(lines: list[str]) -> None:
+    facts_of("".join(lines))
+
+
+def test_the_same_bytes_give_the_same_facts(conventions: Conventions) -> None:
+    again = replace(conventions)
+    assert parse("a.cpp", SAMPLE.encode(), conventions) == parse("a.cpp", SAMPLE.encode(), again)

@@ -1,0 +1,208 @@
+"""The command line: what may be asked, and how a failure is told.
+
+Exit codes, everywhere: 0 answered, 1 the named thing does not exist (or problems were found),
+2 a wrong call or manifest, 3 cannot narrow, 130 interrupted. Answers go to stdout, everything
+else to stderr. This module imports next to nothing, so that `--help` and a wrong call answer
+in milliseconds; each command's module is imported when the command runs. The tests are in
+`tests/test_cli.py`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import os
+import sys
+from typing import NoReturn
+
+from torchtalkd import __version__
+
+COMMANDS = {
+    # command: module of frontends.command that has a function of the command's last word
+    "demo": "demo",
+    "init": "sources",
+    "roots": "sources",
+    "forget": "sources",
+    "index build": "build",
+    "status": "ask",
+    "trace": "ask",
+    "search": "ask",
+}
+
+
+class WrongCall(Exception):
+    """The command line itself is wrong; `usage` is the command to ask for help."""
+
+    def __init__(self, usage: str, message: str) -> None:
+        super().__init__(f"{message} (`{usage} --help` shows how it is called)")
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Runs one command and returns its exit code. Prints; raises nothing."""
+    try:
+        return _run(sys.argv[1:] if argv is None else argv)
+    except WrongCall as error:
+        _tell(str(error))
+        return 2
+    except KeyboardInterrupt:
+        _tell("interrupted; what was indexed before is as it was")
+        return 130
+    except BrokenPipeError:
+        # Whoever read our output has what it wanted. The interpreter must not try once more.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except Exception as error:  # noqa: BLE001 - the last place where a failure becomes a sentence
+        if os.environ.get("TORCHTALK_DEBUG"):
+            import traceback
+
+            traceback.print_exc()
+        sentence, code = _explained(error)
+        _tell(sentence)
+        return code
+
+
+def _run(argv: list[str]) -> int:
+    if sys.platform == "win32":
+        _tell("Windows is not supported: use WSL, where the Linux version runs")
+        return 2
+    if sys.version_info < (3, 11):
+        _tell("Python %d.%d is too old: use 3.11 or later" % sys.version_info[:2])
+        return 2
+    for stream in (sys.stdout, sys.stderr):
+        # Names and paths of a tree may be anything; none of them may end an answer.
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
+    try:
+        arguments = _parser().parse_args(argv)
+    except SystemExit as stop:  # --help and --version have printed their answer
+        sys.stdout.flush()
+        return int(stop.code or 0)
+    module = importlib.import_module(f"torchtalkd.frontends.command.{COMMANDS[arguments.command]}")
+    code = int(getattr(module, arguments.command.rpartition(" ")[2])(arguments))
+    sys.stdout.flush()
+    return code
+
+
+def _explained(error: Exception) -> tuple[str, int]:
+    """A sentence for a failure, and its exit code."""
+    from torchtalkd.config import ConfigError
+    from torchtalkd.conventions import ManifestError
+    from torchtalkd.engine import TreeError, WorkersFailed
+    from torchtalkd.roots import RootError
+    from torchtalkd.store.errors import NotPermitted, StoreError
+
+    if isinstance(error, RootError | ConfigError | ManifestError):
+        return str(error), 2
+    if isinstance(error, NotPermitted):
+        return f"{error}; another place for the index can be named with XDG_CACHE_HOME", 1
+    if isinstance(error, StoreError | TreeError | WorkersFailed):
+        return str(error), 1
+    if isinstance(error, OSError):
+        return f"{error.filename}: {error.strerror}" if error.filename else str(error), 1
+    return (
+        f"this is a mistake in torchtalkd: {type(error).__name__}: {error}; TORCHTALK_DEBUG=1 shows where",
+        1,
+    )
+
+
+def _tell(sentence: str) -> None:
+    print(f"torchtalkd: {sentence}", file=sys.stderr)
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        raise WrongCall(self.prog, message)
+
+
+def _parser() -> argparse.ArgumentParser:
+    """All commands with their arguments."""
+    parser = _Parser(
+        prog="torchtalkd",
+        description="Finds the way from a PyTorch name in Python to the code that implements it.",
+        epilog="First time? `torchtalkd demo` needs nothing else. Then: `torchtalkd init --source PATH`.",
+        allow_abbrev=False,
+    )
+    parser.add_argument("--version", action="version", version=f"torchtalkd {__version__}")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+
+    def command(name: str, help: str, *, under: argparse._SubParsersAction[_Parser] = commands) -> _Parser:
+        return under.add_parser(
+            name.rpartition(" ")[2], help=help, description=f"{help}.", allow_abbrev=False
+        )
+
+    command("demo", "Index a small tree that comes with the program and trace an operator in it")
+
+    init = command("init", "Remember a source tree")
+    _tree(init, source_required=True)
+    init.add_argument("--set-default", action="store_true", help="use it wherever no other tree is meant")
+    _json(init)
+
+    index = command("index", "Build an index").add_subparsers(dest="part", required=True, metavar="build")
+    build = command("index build", "Read a whole tree, or what changed in it since", under=index)
+    build.set_defaults(command="index build")
+    _tree(build)
+    build.add_argument("--no-wait", action="store_true", help="return when every file is read by name")
+    build.add_argument("--workers", type=_positive, metavar="N", help="processes (default: one for each CPU)")
+    _json(build)
+
+    status = command("status", "Say what is indexed, of which revision, and what could not be read")
+    _query(status)
+
+    trace = command(
+        "trace", "Follow a name from Python to its kernels: torch.matmul, aten::mm, add.out, F.conv2d"
+    )
+    trace.add_argument("name", help="in any spelling")
+    trace.add_argument("focus", nargs="?", default="full", choices=["full", "yaml", "dispatch"])
+    trace.add_argument("--limit", type=_positive, metavar="N", help="show at most N places")
+    trace.add_argument("--all", action="store_true", help="show every place")
+    _query(trace)
+
+    search = command("search", "List bindings, or CUDA and Metal kernels, whose name contains a text")
+    search.add_argument("query")
+    search.add_argument("--mode", default="bindings", choices=["bindings", "kernels"])
+    search.add_argument(
+        "--backend", default="", metavar="KEY", help="only for a dispatch key: CPU, CUDA, MPS, …"
+    )
+    search.add_argument(
+        "--limit", type=_positive, default=10, metavar="N", help="show at most N (default 10)"
+    )
+    _query(search)
+
+    _json(command("roots", "List the source trees that are remembered or indexed"))
+
+    forget = command("forget", "Forget a source tree and delete its index")
+    forget.add_argument("path")
+    return parser
+
+
+def _query(parser: argparse.ArgumentParser) -> None:
+    _tree(parser)
+    _json(parser)
+
+
+def _tree(parser: argparse.ArgumentParser, *, source_required: bool = False) -> None:
+    parser.add_argument(
+        "--source",
+        "--pytorch-source",
+        metavar="PATH",
+        required=source_required,
+        help="top folder of the source tree"
+        + (
+            ""
+            if source_required
+            else " (default: TORCHTALK_SOURCE, the current tree, the configured default)"
+        ),
+    )
+    parser.add_argument(
+        "--harness", metavar="NAME", help="read it as this framework's, whatever it looks like"
+    )
+
+
+def _json(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--json", action="store_true", help="one JSON object on stdout, for scripts")
+
+
+def _positive(text: str) -> int:
+    if not text.isdecimal() or not int(text):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a positive whole number")
+    return int(text)

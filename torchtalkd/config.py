@@ -1,0 +1,212 @@
+"""What does the user's configuration say, and how is it changed?
+
+The file is `$XDG_CONFIG_HOME/torchtalk/config.toml`, shared with TorchTalk. Ours are the
+tables `[torchtalkd]` and `[torchtalkd.sources]`; everything else in it belongs to others:
+
+    [torchtalkd]
+    default = "/src/pytorch"
+
+    [torchtalkd.sources]
+    "/src/pytorch" = "pytorch"        # root = harness
+
+A change edits single lines of the text, so comments and foreign keys stay as they are, and
+is written only if the new text reads back as exactly what was wanted. The tests are in
+`tests/test_config.py`.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import re
+import tempfile
+import tomllib
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+_OURS = "torchtalkd"
+_SOURCES = "torchtalkd.sources"
+
+
+class ConfigError(Exception):
+    """The file cannot be read or changed; `str()` is a whole sentence that names it."""
+
+
+class Config(NamedTuple):
+    """What the file says about us; empty where there is no file."""
+
+    default: str = ""
+    """The root that is meant when nothing else says one."""
+    sources: Mapping[str, str] = {}
+    """Roots that `init` remembered, with the harness of each ('': whatever fits)."""
+
+
+def config_path(environ: Mapping[str, str]) -> Path:
+    """Where the file is, whether it exists or not."""
+    return xdg_folder(environ, "XDG_CONFIG_HOME", ".config") / "config.toml"
+
+
+def xdg_folder(environ: Mapping[str, str], variable: str, fallback: str) -> Path:
+    """Our folder below a base folder of the XDG specification, which wants relative values ignored."""
+    base = environ.get(variable, "")
+    if os.path.isabs(base):
+        return Path(base) / "torchtalk"
+    home = environ.get("HOME") or os.path.expanduser("~")
+    return Path(home) / fallback / "torchtalk"
+
+
+def read_config(environ: Mapping[str, str]) -> Config:
+    """Reads the file. A default that only TorchTalk's own table names counts too. Raises ConfigError."""
+    path = config_path(environ)
+    raw = _parsed(path, _text(path))
+    ours = raw.get(_OURS, {})
+    sources = ours.get("sources", {}) if isinstance(ours, dict) else None
+    default = ours.get("default", "") if isinstance(ours, dict) else None
+    if not isinstance(default, str) or not isinstance(sources, dict):
+        raise ConfigError(f"{path}: [{_OURS}] default must be a string and [{_SOURCES}] a table of strings")
+    if any(not isinstance(harness, str) for harness in sources.values()):
+        raise ConfigError(f"{path}: [{_SOURCES}] must give a harness, as a string, for each root")
+    if not default and isinstance(theirs := raw.get("source"), dict):
+        default = theirs.get("pytorch_source") if isinstance(theirs.get("pytorch_source"), str) else ""
+    return Config(default or "", sources)
+
+
+def remember_source(environ: Mapping[str, str], root: str, harness: str, *, default: bool) -> None:
+    """Writes a root with its harness, and makes it the default if wanted. Raises ConfigError, OSError."""
+    with _locked(config_path(environ)) as path:
+        text = _with_key(path, _text(path), _SOURCES, root, harness)
+        if default:
+            text = _with_key(path, text, _OURS, "default", root)
+        _write(path, text)
+
+
+def forget_source(environ: Mapping[str, str], root: str) -> bool:
+    """Takes a root out of the file; False if it was not in it. Raises ConfigError, OSError."""
+    config = read_config(environ)
+    ours = _parsed(config_path(environ), _text(config_path(environ))).get(_OURS, {})
+    if root not in config.sources and ours.get("default") != root:
+        return False
+    with _locked(config_path(environ)) as path:
+        text = _with_key(path, _text(path), _SOURCES, root, None)
+        if ours.get("default") == root:
+            text = _with_key(path, text, _OURS, "default", None)
+        _write(path, text)
+    return True
+
+
+# -- the text
+
+
+def _with_key(path: Path, text: str, table: str, key: str, value: str | None) -> str:
+    """The text with one key of one of our tables set, or with None removed."""
+    wanted = _parsed(path, text)
+    inner = wanted
+    for name in table.split("."):
+        inner = inner.setdefault(name, {})
+    if value is None:
+        inner.pop(key, None)
+    else:
+        inner[key] = value
+    for edited in _edits(text, table, key, value):
+        if _reads_as(edited, wanted):
+            return edited
+    line = f"{_literal(key)} = {_literal(value)}" if value is not None else f"without {_literal(key)}"
+    raise ConfigError(
+        f"{path} is written in a way that cannot be changed safely; please write into [{table}]: {line}"
+    )
+
+
+def _edits(text: str, table: str, key: str, value: str | None) -> Iterator[str]:
+    """The ways to make the change, the likeliest first. A line that looks like the table's header
+    may be inside a string: whoever reads the result back will see that."""
+    lines = text.splitlines(keepends=True)
+    if lines and not lines[-1].endswith("\n"):
+        lines[-1] += "\n"
+    header = re.compile(rf"\s*\[\s*{re.escape(table)}\s*\]\s*(#.*)?$")
+    spelled = re.compile(rf"\s*(?:{re.escape(_literal(key))}|'{re.escape(key)}'|{re.escape(key)})\s*=")
+    new = [] if value is None else [f"{key if key.isidentifier() else _literal(key)} = {_literal(value)}\n"]
+    yield from [text] if value is None else []
+    for start in [i + 1 for i, line in enumerate(lines) if header.match(line)]:
+        end = next((i for i in range(start, len(lines)) if lines[i].lstrip().startswith("[")), len(lines))
+        for i in range(start, end):
+            if spelled.match(lines[i]):
+                yield "".join(lines[:i] + new + lines[i + 1 :])
+        yield "".join(lines[:start] + new + lines[start:])
+    yield "".join([*lines, *(["\n"] if lines else []), f"[{table}]\n", *new])
+
+
+def _reads_as(text: str, wanted: Mapping[str, Any]) -> bool:
+    try:
+        return _same(tomllib.loads(text), wanted)
+    except tomllib.TOMLDecodeError:
+        return False
+
+
+def _literal(text: str) -> str:
+    """A TOML basic string: JSON's escapes are among TOML's, which wants DEL escaped too."""
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def _same(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    """Equal, where a table that is empty or absent makes no difference."""
+
+    def bare(table: Mapping[str, Any]) -> dict[str, Any]:
+        inner = {name: bare(value) if isinstance(value, dict) else value for name, value in table.items()}
+        return {name: value for name, value in inner.items() if value != {}}
+
+    return bare(one) == bare(other)
+
+
+# -- the file
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text("utf-8")
+    except FileNotFoundError:
+        return ""
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{path} is not UTF-8 text ({error.reason} at byte {error.start})") from error
+    except OSError as error:
+        raise ConfigError(f"cannot read {path}: {error.strerror}") from error
+
+
+def _parsed(path: Path, text: str) -> dict[str, Any]:
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"{path} is not valid TOML: {error}") from error
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[Path]:
+    """The file to write (behind symbolic links), with other programs of ours kept waiting."""
+    path = path.resolve()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    folder = os.open(path.parent, os.O_RDONLY)
+    try:
+        fcntl.flock(folder, fcntl.LOCK_EX)
+        yield path
+    finally:
+        os.close(folder)
+
+
+def _write(path: Path, text: str) -> None:
+    """In one step: whoever reads sees the old text or the new one."""
+    try:
+        data = text.encode("utf-8")
+    except UnicodeEncodeError as error:
+        raise ConfigError(f"a path that is not UTF-8 cannot be written to {path}") from error
+    descriptor, temporary = tempfile.mkstemp(prefix=".config-", suffix=".toml", dir=path.parent)
+    try:
+        with os.fdopen(descriptor, "wb") as stream:
+            stream.write(data)
+            os.fchmod(stream.fileno(), path.stat().st_mode & 0o777 if path.exists() else 0o644)
+            os.fsync(stream.fileno())
+        os.replace(temporary, path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise

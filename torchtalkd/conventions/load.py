@@ -1,0 +1,198 @@
+"""What are the conventions of this framework, or of this tree?
+
+A manifest is found by its name among the packaged ones (`manifests/<name>.toml`), or lies at
+the root of a tree as `.torchtalk.toml`. What it `extends` is merged below it: tables key by
+key, lists one after the other (an item with the text, id, name or pattern of an earlier one
+takes that one's place), anything else is replaced. `name`, `detect` and `detect_text` say
+what one manifest is and are not inherited. A `[[release]]` is merged above the file it stands
+in when the tree's version fits.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import hashlib
+import importlib.resources
+import json
+import re
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from torchtalkd.conventions.check import RELEASE, FieldError, build, check, identity, listed, nearest
+from torchtalkd.conventions.errors import ManifestError
+from torchtalkd.conventions.lines import line_of
+from torchtalkd.conventions.values import Conventions
+from torchtalkd.conventions.versions import version_matches, version_of
+
+TREE_MANIFEST = ".torchtalk.toml"
+_MOST_BYTES = 1_000_000
+"""A tree is not trusted: its manifest is read only this far."""
+_OWN = ("format", "name", "extends", "detect", "detect_text", RELEASE)
+"""Fields that a child does not take over from what it extends."""
+
+
+class _Source(NamedTuple):
+    """One manifest file as written, checked."""
+
+    name: str
+    path: str
+    text: str
+    raw: dict[str, Any]
+
+
+def load(name: str, *, tree: Path | None = None) -> Conventions:
+    """The conventions of harness `name`, merged with all that it extends. Reads files only.
+
+    A `.torchtalk.toml` at the root of `tree` is used in place of the packaged manifest; `name`
+    must then be its name or one that it extends ('' takes whatever it is). With a tree, its
+    version decides which `[[release]]` tables apply. Raises ManifestError.
+    """
+    own = _tree_source(tree, name) if tree else None
+    chain = _chain(own or _packaged_source(name))
+    names = [source.name for source in chain]
+    if own and name and name not in names:
+        raise ManifestError(
+            own.path,
+            line_of(own.text, ("name",)),
+            f"this tree is '{own.name}' (extends {names[1:]}), not '{name}'",
+        )
+    version = ""
+    if tree:
+        merged = _merged(chain, "")
+        version = version_of(
+            tree, merged.get("version_files", Conventions.__dataclass_fields__["version_files"].default)
+        )
+    merged = _merged(chain, version)
+    made = build(merged, name=names[0], extends=tuple(names[1:]), version=version)
+    return dataclasses.replace(made, fingerprint=_fingerprint(made))
+
+
+def known() -> list[str]:
+    """Names of the packaged manifests, sorted."""
+    return sorted(_packaged_texts())
+
+
+@functools.cache
+def _packaged_texts() -> dict[str, tuple[str, str]]:
+    """Name → (path, text) of each packaged manifest."""
+    try:
+        folder: Any = importlib.resources.files("torchtalkd.manifests")
+    except ModuleNotFoundError:
+        # A source checkout that was not installed has the folder beside the package.
+        folder = Path(__file__).resolve().parents[2] / "manifests"
+    return {
+        entry.name.removesuffix(".toml"): (str(entry), entry.read_text("utf-8"))
+        for entry in folder.iterdir()
+        if entry.name.endswith(".toml")
+    }
+
+
+def _packaged_source(name: str) -> _Source:
+    texts = _packaged_texts()
+    if name not in texts:
+        raise ManifestError(
+            "", 0, f"unknown harness '{name}'; {nearest(name, texts)}known harnesses are {', '.join(known())}"
+        )
+    path, text = texts[name]
+    return _source(path, text, name)
+
+
+def _tree_source(tree: Path, name: str) -> _Source | None:
+    """The manifest of the tree itself, if it has one."""
+    path = tree / TREE_MANIFEST
+    if not path.is_file():
+        return None
+    try:
+        with path.open("rb") as stream:
+            data = stream.read(_MOST_BYTES + 1)
+    except OSError as error:
+        raise ManifestError(str(path), 0, f"cannot be read: {error.strerror}") from error
+    if len(data) > _MOST_BYTES:
+        raise ManifestError(str(path), 0, f"larger than {_MOST_BYTES:,} bytes: this is no manifest")
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise ManifestError(str(path), data.count(b"\n", 0, error.start) + 1, "not UTF-8 text") from error
+    return _source(str(path), text.replace("\r\n", "\n"), name)
+
+
+def _source(path: str, text: str, default_name: str) -> _Source:
+    """Parse and check one file. A tree's manifest without a name has that of what it extends first."""
+    try:
+        raw = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        found = re.search(r"line (\d+)", str(error))
+        line = int(found.group(1)) if found else text.count("\n", 0, len(text.rstrip())) + 1
+        raise ManifestError(path, line, f"not valid TOML: {error}") from error
+    except RecursionError as error:
+        raise ManifestError(path, 0, "nested too deeply") from error
+    try:
+        check(raw)
+    except FieldError as fault:
+        raise ManifestError(path, line_of(text, fault.path), fault.message) from fault
+    name = raw.get("name") or next(iter(listed(raw.get("extends"))), default_name)
+    return _Source(name if path.endswith(TREE_MANIFEST) else default_name, path, text, raw)
+
+
+def _chain(source: _Source) -> list[_Source]:
+    """The manifest and its ancestors, each once: nearest first, so merged from the end."""
+    chain: list[_Source] = []
+
+    def visit(current: _Source, above: tuple[str, ...]) -> None:
+        for position, parent in enumerate(listed(current.raw.get("extends"))):
+            place = line_of(current.text, ("extends", position))
+            if parent in above:
+                cycle = " → ".join((*above[above.index(parent) :], parent))
+                raise ManifestError(current.path, place, f"'extends' goes round in a circle: {cycle}")
+            if parent not in _packaged_texts():
+                near = nearest(parent, known())
+                message = f"extends unknown manifest '{parent}'; {near}known: {', '.join(known())}"
+                raise ManifestError(current.path, place, message)
+            visit(_packaged_source(parent), (*above, parent))
+        if current not in chain:
+            chain.append(current)
+
+    # A tree's manifest may carry the name of the packaged one it extends: that is no cycle.
+    visit(source, () if source.path.endswith(TREE_MANIFEST) else (source.name,))
+    return chain[::-1]
+
+
+def _merged(chain: list[_Source], version: str) -> dict[str, Any]:
+    result: dict[str, Any] = {}
+    for source in reversed(chain):
+        is_last = source is chain[0]
+        result = _merge(
+            result, {key: value for key, value in source.raw.items() if is_last or key not in _OWN}
+        )
+        for release in source.raw.get(RELEASE, ()):
+            if version_matches(release["versions"], version):
+                result = _merge(result, {key: value for key, value in release.items() if key != "versions"})
+    result.pop(RELEASE, None)
+    return result
+
+
+def _merge(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
+    """`above` laid over `below`, as the head of this module says."""
+    result = dict(below)
+    for key, value in above.items():
+        old = result.get(key)
+        if isinstance(old, dict) and isinstance(value, dict):
+            result[key] = _merge(old, value)
+        elif isinstance(old, list) and isinstance(value, list):
+            items = {identity(item): item for item in old}
+            items.update((identity(item), item) for item in value)
+            result[key] = list(items.values())
+        else:
+            result[key] = value
+    return result
+
+
+def _fingerprint(conventions: Conventions) -> str:
+    # The version reaches the facts only through the fields that a release changes.
+    fields = dataclasses.asdict(conventions)
+    del fields["fingerprint"], fields["rules"]["version"]
+    canonical = json.dumps(fields, sort_keys=True, ensure_ascii=True, separators=(",", ":"))
+    return hashlib.blake2b(canonical.encode(), digest_size=16).hexdigest()

@@ -1,0 +1,189 @@
+"""What a manifest says, as frozen typed values.
+
+A manifest is data: names, globs and tables. Each field here is one field of the TOML file
+(`docs/manifests.md` lists them with examples); `load.py` reads, checks and merges the files.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from torchtalkd.facts import Rules
+
+
+@dataclass(frozen=True, slots=True)
+class Files:
+    """Which files of a tree are read, and as what. Patterns are relative to the root:
+    `dir/**` is everything below, `*` stays within one folder name, `**/x` is any depth."""
+
+    ignore: tuple[str, ...] = ()
+    """Never read nor watched: build folders, caches, version control."""
+    tests: tuple[str, ...] = ()
+    """Files whose role is `test`."""
+    templates: tuple[str, ...] = ()
+    """Files whose role is `template`: names in them define nothing."""
+    generated: tuple[str, ...] = ()
+    """Files whose role is `generated`."""
+    languages: dict[str, str] = field(default_factory=dict)
+    """Suffix (`.cu`) or pattern with a slash (`aten/src/ATen/native/tags.yaml`) → language:
+    cpp, cuda, objcpp, metal, python, native_functions, derivatives, tags, `` (not read)."""
+    max_bytes: int = 8_000_000
+    """A larger file is a Problem and is not parsed."""
+
+
+@dataclass(frozen=True, slots=True)
+class BlankMacro:
+    """A macro that stands where the grammar allows no name. It is replaced by blanks."""
+
+    name: str
+    arguments: bool = False
+    """Also blank the parenthesised arguments that follow."""
+
+
+@dataclass(frozen=True, slots=True)
+class MacroDefinition:
+    """A function-like macro whose definition is not in the tree: `#define name(params) body`."""
+
+    name: str
+    parameters: tuple[str, ...]
+    body: str
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """One spelling of a binding in C++: which macro or call, and how to read it."""
+
+    name: str
+    """The macro's or method's name as written: REGISTER_DISPATCH, TORCH_LIBRARY_IMPL."""
+    shape: str
+    """How to read it: a module of `torchtalkd.parse.shapes`."""
+    dispatch_key: str = ""
+    """The key it registers for, where the name alone decides."""
+    options: dict[str, str] = field(default_factory=dict)
+    """What else the shape wants to know; its module says."""
+
+
+@dataclass(frozen=True, slots=True)
+class StubRule:
+    """What REGISTER_DISPATCH means in a file (ATen/native/DispatchStub.h decides by the
+    compiler's predefined macros; from outside, the path decides the same)."""
+
+    pattern: str
+    """Glob from the root."""
+    dispatch_key: str
+
+
+@dataclass(frozen=True, slots=True)
+class PythonBinding:
+    """A call or decorator in Python that binds a name: `add_docstr(torch.add, …)`,
+    `@register_decomposition(aten.add)`. Of several for one call the first that fits is taken;
+    `load` puts those with `paths` first."""
+
+    id: str
+    call: str
+    """Last component of the function called or used as decorator; `*` matches any letters."""
+    kind: str
+    """A Kind of `torchtalkd.facts`: docs, decomposition, meta, lowering, …"""
+    operand: int | str = 0
+    """Which argument names the bound thing: a position, a keyword, or `receiver`: what the
+    function is taken from (`aten.add.default.py_impl(…)`)."""
+    operand_space: str = "op"
+    """`op`, `py` or `test`: what the operand names. A list or tuple names several."""
+    target: int | str = "decorated"
+    """`decorated` (the function below the decorator, or what the call's result is called
+    with), a position or a keyword, or '' (none)."""
+    prefix: str = ""
+    """Put before an operand given as a bare string: `torch.` or `aten::`."""
+    paths: tuple[str, ...] = ()
+    """Only in files that match; empty: everywhere."""
+    dispatch_key: int | str = ""
+    """Which argument names the dispatch key or device: a position or a keyword; '' for none."""
+    library: int | str = ""
+    """Which argument is the operator library that gives namespace and dispatch key: a position,
+    a keyword or `receiver`. The binding fits only where it is known to be a library."""
+    keywords: tuple[str, ...] = ()
+    """Arguments by keyword that are kept in the fact's detail when they are text, dotted names
+    or lists of these: `aten_name`."""
+
+
+@dataclass(frozen=True, slots=True)
+class PythonLayer:
+    """Module-level functions of a file that implement the operator of their own name."""
+
+    id: str
+    pattern: str
+    """Glob of the files."""
+    kind: str
+    """A Kind: ref, jit, onnx, …"""
+    prefix: str = ""
+    """What the operator's name has before the function's: `linalg_` in torch/_refs/linalg."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cpp:
+    """How C++ of this framework is spelled."""
+
+    blank: tuple[BlankMacro, ...] = ()
+    macros: tuple[MacroDefinition, ...] = ()
+    shapes: tuple[Shape, ...] = ()
+    stub_rules: tuple[StubRule, ...] = ()
+    default_python_module: str = ""
+    """The module that pybind functions of an unnamed `py::module` belong to: torch._C."""
+    launchers: tuple[str, ...] = ()
+    """Calls that run a device function given as argument: gpu_kernel, jitted_gpu_kernel."""
+    cpu_launchers: tuple[str, ...] = ()
+    """The same for loops on the CPU: cpu_kernel, cpu_kernel_vec."""
+    dispatch_macros: tuple[str, ...] = ()
+    """Prefixes of AT_DISPATCH_… like macros whose string argument names an operation."""
+    file_scope_macros: tuple[str, ...] = ()
+    """Globs of macro names that define nothing: TORCH_CHECK, C10_DIAGNOSTIC_*, …"""
+    python_names: dict[str, str] = field(default_factory=dict)
+    """Name of a PyMethodDef table → the Python module or class it fills. Where several files
+    use one name: `path/of/file.cpp:name`. `python_name_of` in `tables.py` looks it up."""
+
+
+@dataclass(frozen=True, slots=True)
+class Python:
+    """How Python of this framework is laid out and bound."""
+
+    roots: tuple[str, ...] = ("",)
+    """Folders that module names start from; '' is the root itself."""
+    bindings: tuple[PythonBinding, ...] = ()
+    layers: tuple[PythonLayer, ...] = ()
+    libraries: tuple[str, ...] = ()
+    """Last components of calls that make an operator library, `Library("aten", "IMPL", "CPU")`:
+    namespace first, dispatch key third."""
+
+
+@dataclass(frozen=True, slots=True)
+class Operators:
+    """Where the operator schemas in yaml are bound (for `parse.op_schema`)."""
+
+    functions_module: str = "torch"
+    """Module of the `function` variant."""
+    methods_class: str = "torch.Tensor"
+    """Class of the `method` variant."""
+
+
+@dataclass(frozen=True, slots=True)
+class Conventions:
+    """A manifest with all that it extends, merged."""
+
+    name: str
+    format: int
+    extends: tuple[str, ...] = ()
+    depends_on: tuple[str, ...] = ()
+    detect: tuple[str, ...] = ()
+    """Paths that must all exist for a tree to be this framework's; `a|b` is one of the two."""
+    detect_text: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    """File → texts. Where given, one of the files must contain one of its texts."""
+    version_files: tuple[str, ...] = ("version.txt",)
+    """Where the tree's version stands; the first file that names one is used."""
+    files: Files = Files()
+    cpp: Cpp = Cpp()
+    python: Python = Python()
+    operators: Operators = Operators()
+    rules: Rules = Rules()
+    expected_minimums: dict[str, int] = field(default_factory=dict)
+    fingerprint: str = ""
+    """Digest over all fields above but `rules.version`: part of every file's recipe."""

@@ -1,0 +1,217 @@
+"""Reads files in several processes; a file that kills, hangs or bloats a worker costs itself alone.
+
+The parent cuts the tasks into *chunks* of about equal work, the largest files first and the
+chunks ever smaller, so that the workers end together. Each worker has two chunks in hand, the
+one it reads and the next, so it never waits for the parent; results come back marshalled and
+are handed on as they come. When a worker dies, which is also how it ends at a limit, its slot
+(see `engine.worker`) names the file: that one is lost, the others of its chunks are dealt out
+again, and a new worker takes its place.
+
+Workers are forked on Linux, 10 ms, as long as the process has a single thread; a fork copies
+locks that other threads hold, so otherwise, and on macOS, they are spawned, about 0.2 s.
+The tests are in `tests/test_engine.py`.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import marshal
+import multiprocessing
+import signal
+import sys
+import threading
+import time
+from collections import deque
+from collections.abc import Iterable, Iterator, MutableSequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from multiprocessing.connection import Connection, wait
+from multiprocessing.process import BaseProcess
+from typing import Any, Final
+
+from torchtalkd.engine.reading import Outcome, Reading, Task, digest_of, failed, read_bytes
+from torchtalkd.engine.worker import POSITION, READING, READY, Limits, work
+from torchtalkd.facts import Problem
+
+IN_HAND: Final = 2
+"""Chunks a worker has at a time."""
+_LARGEST_CHUNK: Final = 1 << 20
+_SMALLEST_CHUNK: Final = 1 << 15
+"""Bytes of source in a chunk: about 200 ms and 10 ms of parsing."""
+_FILE_COST: Final = 2000
+"""Bytes of source that take as long to parse as it takes to open a file."""
+_PIPE_BYTES: Final = 1 << 20
+"""Room in a pipe, so that a worker can put down a chunk while the parent is busy."""
+
+
+class WorkersFailed(Exception):
+    """Worker processes do not even start."""
+
+
+@dataclass(slots=True)
+class _Worker:
+    process: BaseProcess
+    tasks: Connection
+    results: Connection
+    slot: MutableSequence[int]
+    chunks: deque[list[Task]] = field(default_factory=deque)
+    """In the order they were sent; the first is the one being read."""
+
+
+def read_all(
+    tasks: Iterable[Task], reading: Reading, *, workers: int, limits: Limits
+) -> Iterator[list[Outcome]]:
+    """Reads and parses files in `workers` processes; yields outcomes as they come, in no promised order.
+
+    Each task has exactly one outcome. The processes are ended when the iterator is, however it
+    ends. Raises WorkersFailed.
+    """
+    queue = deque(chunked(list(tasks), workers))
+    running: list[_Worker] = []
+    context = multiprocessing.get_context(_start_method())
+    try:
+        # One by one into the list: those that have started are ended even if the next cannot.
+        running.extend(_start(context, reading, limits) for _ in range(min(workers, len(queue))))
+        _deal(running, queue)
+        while any(worker.chunks for worker in running):
+            ready = set(wait([worker.results for worker in running if worker.chunks]))
+            for n, worker in enumerate(running):
+                if worker.results not in ready:
+                    continue
+                outcomes = _received(worker)
+                if outcomes is not None:
+                    worker.chunks.popleft()
+                else:
+                    outcomes = _buried(worker, queue, reading, limits)
+                    _end(worker)
+                    running[n] = _start(context, reading, limits)
+                _deal(running, queue)
+                yield outcomes
+    finally:
+        for worker in running:
+            _end(worker)
+
+
+def chunked(tasks: list[Task], workers: int) -> Iterator[list[Task]]:
+    """Cuts tasks into chunks: a share of what is left, so they become smaller towards the end."""
+    tasks = sorted(tasks, key=lambda task: task.size, reverse=True)
+    left = sum(task.size + _FILE_COST for task in tasks)
+    chunk: list[Task] = []
+    cost = 0
+    for task in tasks:
+        chunk.append(task)
+        cost += task.size + _FILE_COST
+        if cost >= max(_SMALLEST_CHUNK, min(_LARGEST_CHUNK, left // (workers * 8))):
+            yield chunk
+            left -= cost
+            chunk, cost = [], 0
+    if chunk:
+        yield chunk
+
+
+def _start_method() -> str:
+    return "fork" if sys.platform.startswith("linux") and threading.active_count() == 1 else "spawn"
+
+
+def _start(context: Any, reading: Reading, limits: Limits) -> _Worker:
+    tasks_in, tasks = context.Pipe(duplex=False)
+    results, results_out = context.Pipe(duplex=False)
+    if hasattr(fcntl, "F_SETPIPE_SZ"):
+        # It may be over this user's limit for pipes: slower, not wrong.
+        with suppress(OSError):
+            fcntl.fcntl(results_out.fileno(), fcntl.F_SETPIPE_SZ, _PIPE_BYTES)
+    slot = context.RawArray("q", 3)
+    process = context.Process(
+        target=work,
+        args=(reading, tasks_in, results_out, slot, limits, context.get_start_method() == "fork"),
+        daemon=True,
+    )
+    try:
+        with _interrupts_held():
+            process.start()
+    except OSError as error:
+        raise WorkersFailed(f"cannot start a process to parse in: {error.strerror}") from error
+    tasks_in.close()
+    results_out.close()
+    return _Worker(process, tasks, results, slot)
+
+
+@contextmanager
+def _interrupts_held() -> Iterator[None]:
+    """Ctrl-C goes to all processes of a terminal. A worker inherits this mask and never hears it:
+    the parent ends its workers."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _deal(running: list[_Worker], queue: deque[list[Task]]) -> None:
+    """Gives chunks to those that have fewer than they may, one at a time."""
+    for _ in range(IN_HAND):
+        for worker in sorted(running, key=lambda worker: len(worker.chunks)):
+            if queue and len(worker.chunks) < IN_HAND:
+                worker.chunks.append(queue.popleft())
+                # If it has died, the end of its results says so, and brings the chunk back.
+                with suppress(BrokenPipeError, ConnectionResetError):
+                    worker.tasks.send_bytes(marshal.dumps([tuple(task) for task in worker.chunks[-1]]))
+
+
+def _received(worker: _Worker) -> list[Outcome] | None:
+    """The next chunk's outcomes; None if the worker has died."""
+    try:
+        return [Outcome(*values) for values in marshal.loads(worker.results.recv_bytes())]
+    except (EOFError, ConnectionResetError):
+        return None
+
+
+def _buried(worker: _Worker, queue: deque[list[Task]], reading: Reading, limits: Limits) -> list[Outcome]:
+    """Takes leave of a dead worker: its unread files go back to the queue, singly or in their
+    chunks; the one it died of is the outcome."""
+    worker.process.join()
+    code = worker.process.exitcode
+    if not worker.slot[READY]:
+        raise WorkersFailed(f"the processes that parse do not start (exit code {code})")
+    chunks = list(worker.chunks)
+    worker.chunks.clear()
+    first = chunks.pop(0)
+    if worker.slot[READING] or len(first) == 1:
+        culprit = first[worker.slot[POSITION]] if worker.slot[READING] else first[0]
+        again = [[task] for task in first if task is not culprit]
+        lost = [_lost(culprit, code, reading, limits)]
+    else:
+        # It died between two files, so none is named: one at a time the next death will.
+        again = [[task] for task in first]
+        lost = []
+    queue.extendleft(reversed(again + chunks))
+    return lost
+
+
+def _lost(task: Task, code: int | None, reading: Reading, limits: Limits) -> Outcome:
+    if code == -signal.SIGALRM:
+        problem = Problem(0, "time", f"not parsed: it took more than {limits.seconds:g} s")
+    else:
+        how = f"signal {-code}" if code is not None and code < 0 else f"exit code {code}"
+        problem = Problem(0, "crash", f"not parsed: the parser's process ended ({how})")
+    read_ns = time.time_ns()
+    try:
+        data, found = read_bytes(reading.root, task.path, reading.conventions.files.max_bytes)
+    except FileNotFoundError:
+        return failed(task, "gone", problem, read_ns)
+    except OSError:
+        return failed(task, "unreadable", problem, read_ns)
+    outcome = failed(task, "lost", problem, read_ns, digest_of(data, found.st_size))
+    return outcome._replace(size=found.st_size, mtime_ns=found.st_mtime_ns, inode=found.st_ino)
+
+
+def _end(worker: _Worker) -> None:
+    worker.tasks.close()
+    worker.results.close()
+    if worker.chunks:
+        worker.process.kill()
+    worker.process.join(5)
+    if worker.process.exitcode is None:
+        worker.process.kill()
+        worker.process.join()
+    worker.process.close()

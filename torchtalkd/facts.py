@@ -1,0 +1,237 @@
+"""The vocabulary: what one file says, and the words every other package uses for it.
+
+There are two kinds of facts, a `Definition` and a `Reference`. A binding is not a
+third kind: it is a Definition of a name of the other language whose references
+name what implements it. A file of native_functions.yaml, a `TORCH_LIBRARY_IMPL`
+block and a Python `def` all come out as these two.
+
+Facts of one file never mention another file by anything but a key (see
+`torchtalkd.keys`), so replacing the rows of one file is the whole of an
+incremental update. The tests are `tests/test_facts.py` and the cases in
+`tests/cases`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Final, Literal, NamedTuple, TypeAlias
+
+Kind: TypeAlias = Literal[
+    # names of a language
+    "function",  # a C++ or Python function or method; `declares` when it has no body
+    "class",  # a C++ class or struct, a Python class
+    "kernel",  # a __global__ function, or a Metal kernel function
+    "macro",  # a #define with parameters; detail: parameters, body, products
+    "variable",  # a named table or module-level name that other facts hang on
+    "module",  # a Python file as an importable module
+    "alias",  # a name that stands for another one: its single target
+    # bindings: a name of the other side, with targets
+    "operator",  # an operator's schema in native_functions.yaml (or made by `autogen`)
+    "schema",  # an operator's schema in code: m.def("f(Tensor x) -> Tensor")
+    "registration",  # an operator's kernel under a dispatch key
+    "library",  # a TORCH_LIBRARY… block: the scope of its registrations
+    "structured_meta",  # TORCH_META_FUNC…
+    "structured_impl",  # TORCH_IMPL_FUNC
+    "stub",  # DECLARE_DISPATCH / DEFINE_DISPATCH
+    "stub_kernel",  # REGISTER_DISPATCH and kin: a stub's kernel for one backend
+    "python_binding",  # a Python name implemented in C++: pybind11, PyMethodDef, yaml
+    "derivative",  # an entry of derivatives.yaml
+    "tag",  # an entry of tags.yaml
+    "docs",  # a name's documentation: add_docstr(torch.add, …)
+    "decomposition",
+    "meta",  # a Python meta or fake function of an operator
+    "ref",  # a Python reference implementation (torch._refs)
+    "lowering",  # an inductor lowering
+    "batching_rule",
+    "autocast",
+    "jit",
+    "onnx",
+    "autograd_function",
+    "shape",
+    "test",  # an OpInfo entry, a test's own name
+    "macro_use",  # a macro used where it can make definitions; detail: arguments
+]
+
+BINDING_KINDS: Final = frozenset(
+    {
+        "alias",
+        "operator",
+        "schema",
+        "registration",
+        "structured_meta",
+        "structured_impl",
+        "stub_kernel",
+        "python_binding",
+        "derivative",
+        "docs",
+        "decomposition",
+        "meta",
+        "ref",
+        "lowering",
+        "batching_rule",
+        "autocast",
+        "jit",
+        "onnx",
+        "autograd_function",
+        "shape",
+        "test",
+        "macro_use",
+    }
+)
+"""Kinds whose own references are `targets`: stored one row each, so that they are found
+from the binding and from what it names. (A `structured_impl` has a body too; what the
+body calls are ordinary references.)"""
+
+ReferenceKind: TypeAlias = Literal[
+    "call",  # f(x); also a constructor call as far as it looks like one
+    "method",  # x.f(y): the receiver's type is not known from the text
+    "address",  # &f, or f named as a value
+    "launch",  # f<<<grid, block>>>(x), gpu_kernel(iter, f), kernel[grid](x)
+    "include",  # key in file:
+    "import",  # an imported Python name
+    "star",  # from m import *
+    "base",  # a base class
+    "macro",  # a use of a function-like macro; key in macro:
+    "dispatch_name",  # the string of AT_DISPATCH_…(type, "name", …)
+    "target",  # what a binding refers to: its kernel, its alias, its formula's functions
+    "argument",  # an argument of a macro_use that is a name
+]
+
+
+class Reference(NamedTuple):
+    """That a name is used at a place.
+
+    `owner` is the ordinal, within the file, of the innermost Definition around it (-1:
+    none). A reference whose owner is a binding and whose kind is `target` or `argument`
+    is one of that binding's targets.
+    """
+
+    key: str
+    """What it may mean: see `torchtalkd.keys`."""
+    name: str
+    """The name as written, qualifier included (for Python: with imports followed)."""
+    kind: ReferenceKind
+    line: int
+    """1-based."""
+    column: int
+    """0-based, in bytes, of the first byte of the name as written."""
+    owner: int = -1
+    arguments: int = -1
+    """How many arguments the call passes; -1 where that is no question."""
+
+
+class Definition(NamedTuple):
+    """That a name is defined (or, with `declares`, only declared) at a place."""
+
+    key: str
+    name: str
+    """The qualified name: `at::native::mul_kernel`, `torch.nn.Linear.forward`,
+    `aten::add.Tensor`. Anonymous namespaces leave no trace; see `local`."""
+    kind: Kind
+    line: int
+    """1-based, of the name itself."""
+    column: int
+    """0-based, in bytes."""
+    end_line: int
+    scope: int = -1
+    """Ordinal of the innermost definition around it: class, library block, function."""
+    declares: bool = False
+    local: bool = False
+    """Visible in its own file only: `static`, or in an anonymous namespace."""
+    signature: str = ""
+    """C++: `(const Tensor & self, int64_t dim) -> Tensor`, white space folded.
+    Operators: the schema string. Python: the parameter list."""
+    dispatch_key: str = ""
+    """For a registration or stub kernel: CPU, CUDA, CompositeImplicitAutograd, …"""
+    convention: str = ""
+    """Which manifest convention or shape made a binding: `native_functions`, `torch_library`,
+    `dispatch_stub`, `pybind11`, …"""
+    guard: str = ""
+    """The conditions of the #if around it, outermost first, joined by ` && `."""
+    detail: dict[str, Any] | None = None
+    """What only this kind has; plain JSON. The parsers' modules say what."""
+
+
+class Problem(NamedTuple):
+    """What could not be read, and where. `line` is 0 when the whole file is meant."""
+
+    line: int
+    kind: Literal["syntax", "encoding", "binary", "size", "time", "crash", "unreadable", "macro", "path"]
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class FileFacts:
+    """All that one file says. A function of its bytes, its path and the recipe alone.
+
+    Ordinals (`scope`, `owner`) are positions in `definitions`.
+    """
+
+    path: str
+    """From the root, with forward slashes."""
+    language: str
+    """cpp, cuda, objcpp, metal, python, native_functions, derivatives, tags."""
+    role: str
+    """library, test, template, generated: from the manifest's globs."""
+    definitions: tuple[Definition, ...] = ()
+    references: tuple[Reference, ...] = ()
+    problems: tuple[Problem, ...] = ()
+
+
+class File(NamedTuple):
+    """A file of the index."""
+
+    id: int
+    path: str
+    language: str
+    role: str
+    size: int
+    mtime_ns: int
+    inode: int
+    digest: str
+
+
+class FiledDefinition(NamedTuple):
+    """A Definition with the file that owns it."""
+
+    id: int
+    file: File
+    fact: Definition
+
+
+class FiledReference(NamedTuple):
+    """A Reference with the file that owns it and the id of the definition it stands in (-1: none)."""
+
+    file: File
+    fact: Reference
+    owner: int
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What a manifest tells the read side (table `[link]`): data that answers depend on.
+
+    The store keeps it as one row, so queries need no manifest.
+    """
+
+    harness: str = ""
+    version: str = ""
+    """The tree's own version (version.txt), '' if unknown."""
+    native_namespaces: tuple[str, ...] = ("at::native",)
+    """Where a kernel of a yaml dispatch entry is looked up, in order."""
+    operator_namespace: str = "aten"
+    """The namespace of an operator written without one."""
+    python_modules: dict[str, str] = field(default_factory=dict)
+    """`python_module:` of a yaml entry → the Python module its binding lives in:
+    nn → torch._C._nn."""
+    python_aliases: dict[str, str] = field(default_factory=dict)
+    """Spelled prefix → canonical module: F → torch.nn.functional, Tensor → torch.Tensor."""
+    wrapper_prefixes: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    """Public module → the binding modules whose names it re-exports: torch.linalg →
+    torch._C._linalg (with the prefix `linalg_`)."""
+    backends: tuple[str, ...] = ("CPU", "CUDA", "MPS")
+    """Dispatch keys in the order answers show them."""
+    composite_keys: tuple[str, ...] = ()
+    """Keys whose kernel serves several backends: CompositeImplicitAutograd, …"""
+    default_dispatch: str = "CompositeImplicitAutograd"
+    """The key of an entry without `dispatch:`; its kernel has the operator's own name."""

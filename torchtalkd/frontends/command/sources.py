@@ -1,0 +1,84 @@
+"""Commands about source trees themselves: `init`, `roots`, `forget`."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from argparse import Namespace
+from pathlib import Path
+from typing import Any
+
+from torchtalkd.cache import drop_index, index_folder, kept_indexes
+from torchtalkd.config import config_path, forget_source, read_config, remember_source
+from torchtalkd.roots import root_at
+
+
+def init(arguments: Namespace) -> int:
+    """Remembers a tree. The first one becomes the default, a later one with --set-default."""
+    config = read_config(os.environ)
+    root = root_at(arguments.source, arguments.harness, "--source", cwd=Path.cwd(), config=config)
+    default = bool(arguments.set_default or not config.default)
+    remember_source(os.environ, str(root.path), root.harness, default=default)
+    is_default = default or config.default == str(root.path)
+    if arguments.json:
+        answer = {"root": str(root.path), "harness": root.harness, "default": is_default}
+        print(json.dumps({**answer, "config": str(config_path(os.environ))}, ensure_ascii=False))
+        return 0
+    print(f"{root.path} is remembered as a tree of {root.harness}{', the default' if is_default else ''}")
+    print("next: `torchtalkd index build` reads it, `torchtalkd trace NAME` asks about it")
+    return 0
+
+
+def roots(arguments: Namespace) -> int:
+    """Lists the trees that are remembered, indexed, or both."""
+    trees = known_trees()
+    if arguments.json:
+        print(json.dumps({"roots": trees, "total": len(trees)}, ensure_ascii=False))
+        return 0
+    if not trees:
+        print("no source tree is known yet: `torchtalkd init --source PATH` remembers one", file=sys.stderr)
+    for tree in trees:
+        marks = [tree["harness"] or "?"]
+        marks += ["default"] * tree["default"] + ["gone"] * (not tree["exists"])
+        marks.append(f"indexed, {tree['bytes'] / 1e6:.0f} MB" if tree["indexed"] else "not indexed")
+        print(f"{tree['root'] or tree['index']}  ({', '.join(marks)})")
+    return 0
+
+
+def forget(arguments: Namespace) -> int:
+    """Forgets a tree and deletes its index; the tree itself, and foreign files, stay."""
+    path = Path(os.path.realpath(Path(arguments.path).expanduser()))
+    dropped = drop_index(path, os.environ)
+    remembered = forget_source(os.environ, str(path))
+    if not dropped and not remembered:
+        print(f"torchtalkd: {path} is not known; `torchtalkd roots` lists what is", file=sys.stderr)
+        return 1
+    print(f"forgot {path}" + "".join(f"\ndeleted {folder}" for folder in dropped))
+    return 0
+
+
+def known_trees() -> list[dict[str, Any]]:
+    """Each known tree as the `--json` of `roots` shows it, by path."""
+    config = read_config(os.environ)
+    kept = {index.folder: index for index in kept_indexes(os.environ)}
+    paths = {*config.sources, *([config.default] if config.default else [])}
+    paths |= {index.root for index in kept.values() if index.root}
+    trees = []
+    for path in sorted(paths):
+        index = kept.pop(index_folder(Path(path), os.environ), None)
+        trees.append(_tree(path, config.sources.get(path, ""), path == config.default, index))
+    # What is left takes room but does not say of which tree it is: another format, or damaged.
+    return trees + [_tree(index.root, "", False, index) for index in kept.values()]
+
+
+def _tree(path: str, harness: str, default: bool, index: Any) -> dict[str, Any]:
+    return {
+        "root": path,
+        "harness": harness or (index.harness if index else ""),
+        "default": default,
+        "exists": bool(path) and Path(path).is_dir(),
+        "indexed": index is not None,
+        "index": str(index.folder) if index else "",
+        "bytes": index.bytes if index else 0,
+    }

@@ -1,0 +1,310 @@
+"""Answers as compact text, for a terminal and for a model alike.
+
+Line 1 has the subject, the total and the revision; then one line for each place, file and line
+first, under its layer. Under 10 KB and 256 lines unless asked for all: what is left out is
+counted where it would stand. Names come from the tree, so control characters are escaped.
+The tests are `tests/test_text.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from torchtalkd import keys
+from torchtalkd.queries.answers import ROLES, Answer, Item, Standing, StatusAnswer, Subject
+
+MOST_BYTES: Final = 9_900
+"""Clients of the agents' protocol cut at 10 KB."""
+MOST_LINES: Final = 250
+"""… and at 256 lines."""
+LONGEST_LINE: Final = 260
+"""Characters; a schema or a formula can be longer than anyone reads in a list."""
+
+_TITLES: Final = {
+    "python": "Python",
+    "docs": "documentation",
+    "yaml": "schema",
+    "structured_meta": "structured meta function",
+    "native": "kernels",
+    "stub_kernel": "kernels behind a dispatch stub",
+    "gpu_kernel": "device kernels and launches",
+    "registration": "registrations by hand",
+    "autocast": "autocast",
+    "batching_rule": "batching rules (vmap)",
+    "derivative": "derivative",
+    "autograd_function": "autograd functions",
+    "decomposition": "decompositions",
+    "meta": "meta functions in Python",
+    "ref": "Python references",
+    "lowering": "inductor lowerings",
+    "shape": "shape functions",
+    "jit": "TorchScript",
+    "onnx": "ONNX",
+    "test": "tests",
+}
+_LEADING: Final = ("yaml", "structured_meta", "native", "stub_kernel")
+"""Layers that are cut last: what most people ask for."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """One line, and further lines that belong to it."""
+
+    text: str
+    more: tuple[str, ...] = ()
+
+
+def as_text(answer: Answer | StatusAnswer, *, whole: bool = False) -> str:
+    """The answer as text, without a final newline. `whole` lifts the limits."""
+    if isinstance(answer, StatusAnswer):
+        return _status(answer)
+    if answer.error:
+        return printable(f"{answer.error}")
+    if not answer.found:
+        return _not_found(answer)
+    groups = _groups(answer)
+    most = max((len(rows) for _, rows in groups), default=0)
+    text = _joined(answer, groups, most)
+    if whole:
+        return text
+    while most > 1 and not _fits(text):
+        most = max(1, most * 4 // 5)
+        text = _joined(answer, groups, most)
+    while groups and not _fits(text):
+        # One row a layer is too much only when rows are huge; the last layers go.
+        groups = groups[:-1]
+        text = _joined(answer, groups, most)
+    return text
+
+
+def _fits(text: str) -> bool:
+    return len(text.encode()) <= MOST_BYTES and text.count("\n") < MOST_LINES
+
+
+def _joined(answer: Answer, groups: Sequence[tuple[str, Sequence[_Row]]], most: int) -> str:
+    lines = [_head(answer), *_meanings(answer)]
+    cut = False
+    for role, rows in groups:
+        limit = max(most, 12) if role in _LEADING and most > 1 else most
+        shown = rows if len(rows) <= limit else rows[:limit]
+        lines.append(f"{_TITLES.get(role, role)}:")
+        for row in shown:
+            lines.append(f"  {row.text}")
+            lines.extend(f"      {line}" for line in row.more)
+        if len(shown) < len(rows):
+            cut = True
+            lines.append(
+                f"  … {len(rows) - len(shown)} more {'line' if len(rows) - len(shown) == 1 else 'lines'}"
+            )
+    lines.append(_more(answer, cut))
+    return "\n".join(printable(line)[:LONGEST_LINE] for line in lines if line)
+
+
+# -- line 1, other meanings, last line
+
+
+def _head(answer: Answer) -> str:
+    if answer.question == "search":
+        shown = (
+            f"{answer.shown} of {answer.total} shown"
+            if answer.shown < answer.total
+            else f"{answer.total} found"
+        )
+        return " · ".join((f"search {answer.query!r}, {answer.focus}", shown, *_standing(answer.standing)))
+    subject = next((s for s in answer.subjects if s.answered), answer.subjects[0])
+    places = f"{answer.total} {'place' if answer.total == 1 else 'places'}"
+    return " · ".join((f"{subject.name}, {_kind(subject)}", places, *_standing(answer.standing)))
+
+
+def _kind(subject: Subject) -> str:
+    said = subject.kind
+    if subject.kind == "operator" and len(subject.overloads) > 1:
+        overloads = [keys.operator_name(name).overload or "default" for name in subject.overloads]
+        listed = ", ".join(overloads[:8]) + (", …" if len(overloads) > 8 else "")
+        said = f"operator with {len(overloads)} overloads ({listed})"
+    return f"{said}, {subject.note}" if subject.note else said
+
+
+def _standing(standing: Standing) -> Iterable[str]:
+    yield f"revision {standing.revision}"
+    if standing.commit:
+        yield f"commit {standing.commit[:10]}" + (f" on {standing.branch}" if standing.branch else "")
+    if standing.waiting or not standing.complete:
+        waiting = (
+            f"{standing.waiting} files still to be read" if standing.waiting else "some files are not read"
+        )
+        yield f"INCOMPLETE: {waiting}"
+
+
+def _meanings(answer: Answer) -> Iterable[str]:
+    if answer.question != "trace":
+        return
+    first = next((s for s in answer.subjects if s.answered), None)
+    also = [s for s in answer.subjects if s.answered and s is not first]
+    if also:
+        yield (
+            "and "
+            + "; ".join(f"{s.name}, {s.kind}" + (f", {s.note}" if s.note else "") for s in also[:8])
+            + (f"; {len(also) - 8} more" if len(also) > 8 else "")
+        )
+    others = [s for s in answer.subjects if not s.answered]
+    if others:
+        yield "not shown, of the same name: " + "; ".join(
+            f"{s.name}" if s.kind == "operator" else f"{s.note or s.name} of {s.kind}" for s in others[:10]
+        )
+
+
+def _more(answer: Answer, cut: bool) -> str:
+    if answer.question == "search":
+        left = answer.total - answer.shown
+        return f"{left} more: --limit {answer.total}" if left else ""
+    operator = next((s.name for s in answer.subjects if s.answered and s.kind == "operator"), "")
+    ways = []
+    if cut:
+        ways.append("all places: --json")
+    if operator and answer.focus != "dispatch":
+        ways.append(f"kernels by dispatch key: trace {operator} dispatch")
+    if operator and answer.focus != "yaml":
+        ways.append(f"schema and formula: trace {operator} yaml")
+    if operator and answer.focus != "full":
+        ways.append(f"every layer: trace {operator}")
+    return "More: " + "; ".join(ways) if ways else ""
+
+
+def _not_found(answer: Answer) -> str:
+    if answer.question == "search":
+        head = f"Nothing found: no name in {answer.focus} contains {answer.query!r}"
+    else:
+        head = f"Function not found: nothing in this tree is called {answer.query!r}"
+    lines = [" · ".join((head, *_standing(answer.standing)))]
+    if answer.nearest:
+        lines.append("Spelled alike: " + ", ".join(answer.nearest))
+    return "\n".join(printable(line) for line in lines)
+
+
+# -- the places, by layer
+
+
+def _groups(answer: Answer) -> list[tuple[str, list[_Row]]]:
+    """The layers of an answer with their lines; places that differ in dispatch key or overload
+    alone are one line."""
+    alone = _whole_families(answer.subjects)
+    by_role: dict[str, dict[tuple[str, int, str, str], list[Item]]] = {}
+    for item in answer.items:
+        role = "native" if item.role == "structured_impl" else item.role
+        place = (item.file, item.line, item.symbol, item.note if role == "yaml" else "")
+        by_role.setdefault(role, {}).setdefault(place, []).append(item)
+    order = {role: number for number, role in enumerate(ROLES)}
+    if answer.question == "search":
+        rows = [row for places in by_role.values() for row in places.values()]
+        return [
+            ("found", [_row(items, alone) for items in sorted(rows, key=lambda r: answer.items.index(r[0]))])
+        ]
+    return [
+        (role, [_row(items, alone) for items in places.values()])
+        for role, places in sorted(by_role.items(), key=lambda pair: order.get(pair[0], len(order)))
+    ]
+
+
+def _whole_families(subjects: Sequence[Subject]) -> list[frozenset[str]]:
+    return [frozenset(s.overloads) for s in subjects if s.answered and s.kind == "operator"]
+
+
+def _row(items: Sequence[Item], families: Sequence[frozenset[str]]) -> _Row:
+    item = items[0]
+    parts = [f"{item.file}:{item.line}", _symbol(item)]
+    dispatch_keys = list(dict.fromkeys(i.dispatch_key for i in items if i.dispatch_key))
+    if dispatch_keys:
+        parts.append(f"[{', '.join(dispatch_keys)}]")
+    overloads = _overloads(items, families)
+    if overloads:
+        parts.append(f"for {overloads}")
+    if item.declares:
+        parts.append("declaration")
+    if item.via:
+        parts.append(f"via {item.via}")
+    if item.block_line:
+        parts.append(f"in the block of line {item.block_line}")
+    if item.role == "stub_kernel" and item.declared_line:
+        parts.append(f"registered {_short_place(item)}")
+    if all(i.evidence == "candidate" for i in items):
+        parts.append("(candidate)")
+    more: list[str] = []
+    if item.note and item.role == "derivative":
+        more.extend(item.note.split("; "))
+    elif item.note and item.role != "yaml":
+        parts.append(f"({item.note})")
+    if item.role == "yaml":
+        parts[1:2] = [item.signature or item.symbol]
+        if item.note:
+            more.append(item.note)
+    if item.guard:
+        parts.append(f"#if {item.guard[:60]}")
+    return _Row("  ".join(parts), tuple(more))
+
+
+def _symbol(item: Item) -> str:
+    return item.symbol
+
+
+def _short_place(item: Item) -> str:
+    if item.declared_file == item.file:
+        return f":{item.declared_line}"
+    return f"{item.declared_file.rpartition('/')[2]}:{item.declared_line}"
+
+
+def _overloads(items: Sequence[Item], families: Sequence[frozenset[str]]) -> str:
+    """The overloads that a line is about, '' where it is about the whole subject."""
+    names = dict.fromkeys(name for item in items for name in item.operators)
+    if not names or items[0].role == "yaml":
+        return ""
+    if (
+        any(frozenset(names) >= family for family in families)
+        or len(names) == 1
+        and _is_packet(names, families)
+    ):
+        return ""
+    written = [keys.operator_name(name) for name in names]
+    bases = {(name.namespace, name.base) for name in written}
+    of_subject = any(name in family for name in names for family in families)
+    if len(bases) == 1 and of_subject:
+        return ", ".join(name.overload or "default" for name in written)
+    return ", ".join(names)
+
+
+def _is_packet(names: Iterable[str], families: Sequence[frozenset[str]]) -> bool:
+    """Whether the one name is that of a subject without its overload."""
+    name = next(iter(names))
+    return any(
+        keys.operator_name(o)._replace(overload="") == keys.operator_name(name) for f in families for o in f
+    ) and not (any(name in family for family in families))
+
+
+# -- status
+
+
+def _status(answer: StatusAnswer) -> str:
+    version = f" {answer.version}" if answer.version else ""
+    head = f"{answer.root} · {answer.harness}{version} · {answer.files} files"
+    lines = [" · ".join((head, *_standing(answer.standing)))]
+    if answer.counts:
+        counted = [f"{count} {kind.replace('_', ' ')}" for kind, count in answer.counts.items()]
+        lines.append("definitions: " + ", ".join(counted))
+    lines.append(f"waiting: {answer.standing.waiting}; problems: {answer.problems}")
+    for file, line, kind, message in answer.problem_samples:
+        place = f"{file}:{line}" if line else file
+        lines.append(f"  {place}  {kind}: {message}")
+    left = answer.problems - len(answer.problem_samples)
+    if left > 0 and answer.problem_samples:
+        lines.append(f"  … {left} more problems")
+    return "\n".join(printable(line)[:LONGEST_LINE] for line in lines)
+
+
+def printable(text: str) -> str:
+    """Text from the tree without what a terminal obeys: control characters and direction marks
+    become their escapes."""
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)

@@ -1,0 +1,81 @@
+"""Brings the index of a root up to date, and opens a view of it.
+
+This is what every command does before it asks. Where the index cannot be written (another
+process is at it, or the cache is read-only) what is there is read, and `say` is told so; where
+nothing is there yet and another process is making it, that is waited for. The tests are in
+`tests/test_index.py` and `tests/test_cli.py`.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from torchtalkd.conventions import load
+from torchtalkd.engine import BuildResult, Progress, build
+from torchtalkd.store.database import open_view
+from torchtalkd.store.errors import Locked, NoIndex, NotPermitted, Unusable, is_damage
+from torchtalkd.store.view import View
+
+POLL_SECONDS: Final = 0.2
+"""How often a first build by another process is looked at."""
+
+
+class Index(NamedTuple):
+    """An open view of a root's index, and what was done for it."""
+
+    view: View
+    """To be closed by whoever asked."""
+    built: BuildResult | None
+    """None where somebody else's index was read as it is."""
+
+
+def open_index(
+    root: Path,
+    harness: str,
+    folder: Path,
+    *,
+    workers: int | None = None,
+    progress: Callable[[Progress], None] | None = None,
+    say: Callable[[str], None],
+    verify: bool = False,
+) -> Index:
+    """Builds the index in `folder`, or reads again what changed, and opens it.
+
+    `verify` looks through the whole index first and sets a damaged one aside: for one that failed
+    in a query (see `is_damaged`). Raises what `engine.build` and `store.database.open_view` raise, ManifestError.
+    """
+    conventions = load(harness, tree=root)
+    waited = False
+    while True:
+        try:
+            built = build(root, folder, conventions, workers=workers, progress=progress, verify=verify)
+            return Index(open_view(folder), built)
+        except Locked as locked:
+            if view := _present(folder):
+                say(f"{locked}: this answer is from revision {view.revision}, which was there before")
+                return Index(view, None)
+            if not waited:
+                say(f"{locked}; waiting until it is there")
+                waited = True
+            time.sleep(POLL_SECONDS)
+        except NotPermitted as refused:
+            if view := _present(folder):
+                say(f"{refused}: this answer is from revision {view.revision}, not brought up to date")
+                return Index(view, None)
+            raise
+
+
+def is_damaged(error: Exception) -> bool:
+    """Whether a question failed because the index is damaged: `open_index` with `verify` mends it."""
+    return is_damage(error) or isinstance(error, Unusable)
+
+
+def _present(folder: Path) -> View | None:
+    """A view of the index as it is, None if there is none that can be read."""
+    try:
+        return open_view(folder)
+    except (NoIndex, Unusable):
+        return None

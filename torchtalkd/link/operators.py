@@ -1,0 +1,286 @@
+"""What one operator's name stands for: its overloads, the structured group of each, its derivative.
+
+The rules are torchgen's: how entries of native_functions.yaml form a group
+(torchgen/gen.py `get_grouped_native_functions`), which C++ names are made of an entry
+(torchgen/api/cpp.py `name`, torchgen/api/meta.py `name`), which entry of derivatives.yaml
+belongs to it and how its autograd node is called (tools/autograd/load_derivatives.py).
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from torchtalkd import keys
+from torchtalkd.facts import FiledDefinition
+from torchtalkd.link.source import Facts
+
+_DEFINES = ("operator", "schema")
+_DISPATCHED = re.compile(
+    r"at::(?:_ops|redispatch|cpu|cuda|meta|compositeimplicitautograd|compositeexplicitautograd\w*)::"
+)
+
+
+class Family(NamedTuple):
+    """All overloads of one operator: a packet `namespace::base`."""
+
+    namespace: str
+    base: str
+    entries: tuple[FiledDefinition, ...]
+    """Its schemas: entries of native_functions.yaml and what they generate, m.def in code."""
+
+    @property
+    def name(self) -> str:
+        """`aten::add`."""
+        return f"{self.namespace}::{self.base}" if self.namespace else self.base
+
+    @property
+    def overloads(self) -> tuple[str, ...]:
+        """`aten::add.Tensor`, …; each once, in the order of the text."""
+        return tuple(dict.fromkeys(entry.fact.name for entry in self.entries))
+
+
+def families(facts: Facts, base: str) -> list[Family]:
+    """The operators called `base`, one for each namespace; that of the rules first.
+
+    An operator that is only registered, never declared (its schema is in another tree), counts.
+    """
+    found: dict[str, list[FiledDefinition]] = {}
+    registered: dict[str, None] = {}
+    for definition in facts.definitions("op:" + base):
+        fact = definition.fact
+        if definition.file.role in ("template", "test") or fact.kind not in (*_DEFINES, "registration"):
+            continue
+        namespace = keys.operator_name(fact.name).namespace
+        if fact.kind in _DEFINES:
+            found.setdefault(namespace, []).append(definition)
+        elif namespace:
+            registered.setdefault(namespace)
+    for namespace in registered:
+        found.setdefault(namespace, [])
+    first = facts.rules.operator_namespace
+    return [
+        Family(namespace, base, tuple(sorted(entries, key=_in_text)))
+        for namespace, entries in sorted(found.items(), key=lambda item: (item[0] != first, item[0]))
+    ]
+
+
+def _in_text(definition: FiledDefinition) -> tuple[bool, str, int, int]:
+    generated = bool(definition.fact.detail and "autogen_of" in definition.fact.detail)
+    return generated, definition.file.path, definition.fact.line, definition.fact.column
+
+
+def family(facts: Facts, name: str) -> Family | None:
+    """The operator with a name; overload and a missing namespace do not matter."""
+    wanted = keys.operator_name(name)
+    namespace = wanted.namespace or facts.rules.operator_namespace
+    return next((f for f in families(facts, wanted.base) if f.namespace == namespace), None)
+
+
+def entry(facts: Facts, name: str) -> FiledDefinition | None:
+    """The schema of an overload by its full name, namespace included."""
+    for definition in facts.definitions(keys.op(name)):
+        if definition.fact.name == name and definition.fact.kind in _DEFINES:
+            return definition
+    return None
+
+
+def delegate(facts: Facts, overload: FiledDefinition) -> FiledDefinition | None:
+    """The out= overload whose structured kernel serves an overload; itself, if that is it."""
+    detail = overload.fact.detail or {}
+    if detail.get("structured"):
+        return overload
+    written = detail.get("structured_delegate")
+    if not isinstance(written, str):
+        return None
+    namespace = keys.operator_name(overload.fact.name).namespace
+    return entry(facts, written if "::" in written else f"{namespace}::{written}")
+
+
+def functional(facts: Facts, out: FiledDefinition) -> FiledDefinition | None:
+    """The functional overload of a structured group: it delegates to `out` and changes nothing
+    in place. Its name is that of the group's meta function."""
+    for definition in facts.definitions(out.fact.key):
+        detail = definition.fact.detail or {}
+        if definition.fact.kind != "operator" or "structured_delegate" not in detail:
+            continue
+        found = delegate(facts, definition)
+        if found is not None and found.id == out.id and "!" not in definition.fact.signature:
+            return definition
+    return None
+
+
+def meta_name(overload: FiledDefinition) -> str:
+    """What TORCH_META_FUNC is called with for a group's functional overload: `add.Tensor` →
+    add_Tensor (torchgen/api/meta.py)."""
+    name = keys.operator_name(overload.fact.name)
+    return f"{name.base}_{name.overload}" if name.overload else name.base
+
+
+def derivatives(facts: Facts, overload: FiledDefinition) -> list[FiledDefinition]:
+    """The entries of derivatives.yaml for an overload.
+
+    By its own name; else, as an in-place or out= variant, by that of the functional overload of
+    equal signature (load_derivatives.py matches on `FunctionSchema.signature`).
+    """
+    found = _derivatives(facts, overload.fact.key, overload.fact.name)
+    if found or "!" not in overload.fact.signature:
+        return found
+    name = keys.operator_name(overload.fact.name)
+    base = name.base[:-1] if name.base.endswith("_") and not name.base.endswith("__") else name.base
+    wanted = essence(overload.fact.signature)
+    for definition in facts.definitions("op:" + base):
+        fact = definition.fact
+        if fact.kind == "operator" and "!" not in fact.signature and fact.signature:
+            same = (
+                keys.operator_name(fact.name).namespace == name.namespace
+                and essence(fact.signature) == wanted
+            )
+            if same:
+                return _derivatives(facts, fact.key, fact.name)
+    return []
+
+
+def _derivatives(facts: Facts, key: str, name: str) -> list[FiledDefinition]:
+    return [d for d in facts.definitions(key) if d.fact.kind == "derivative" and d.fact.name == name]
+
+
+def essence(schema: str) -> tuple[str, ...]:
+    """The parameters that functional, in-place and out= variants of one operator share:
+    types and names without defaults, annotations and what is written to
+    (torchgen/model.py `FunctionSchema.signature`)."""
+    begin, end = schema.find("("), schema.rfind("->")
+    inner = schema[begin + 1 : end].strip().removesuffix(")") if end > 0 else schema[begin + 1 :]
+    found = []
+    keyword = False
+    for parameter in split(inner):
+        if parameter == "*":
+            keyword = True
+            continue
+        if keyword and "!" in parameter:
+            continue
+        found.append(re.sub(r"\([a-z]\w*[!|]*[^)]*\)", "", parameter.partition("=")[0]).strip())
+    return tuple(found)
+
+
+def split(parameters: str) -> list[str]:
+    """A parameter list at its top-level commas."""
+    found, depth, text = [], 0, ""
+    for character in parameters:
+        if character == "," and depth == 0:
+            found.append(text.strip())
+            text = ""
+            continue
+        depth += (character in "([{<") - (character in ")]}>")
+        text += character
+    return [*found, text.strip()] if text.strip() else found
+
+
+def node_stem(base: str) -> str:
+    """The name of an operator's autograd node without its number: `mul` → MulBackward
+    (load_derivatives.py `_create_op_prefix`)."""
+    camel = "".join(part.title() for part in base.split("_"))
+    return f"{camel}Backward".replace("ForwardBackward", "Backward")
+
+
+def nodes(facts: Facts, name: str) -> list[FiledDefinition]:
+    """The derivative that makes an autograd node: `MulBackward0` → that of mul.Tensor.
+
+    Entries of one stem are numbered in the order of the file; those without a formula make no
+    node. Without a number: all of the stem.
+    """
+    if "Backward" not in name or not name[:1].isupper():
+        return []
+    stem = name.rstrip("0123456789")
+    number = name[len(stem) :]
+    ordered = _numbered(facts).get(stem, [])
+    if not number:
+        return ordered
+    return ordered[int(number) : int(number) + 1]
+
+
+def node_name(facts: Facts, derivative: FiledDefinition) -> str:
+    """The autograd node that a derivative makes, '' if none: mul.Tensor → MulBackward0."""
+    stem = node_stem(keys.operator_name(derivative.fact.name).base)
+    for number, other in enumerate(_numbered(facts).get(stem, [])):
+        if other.id == derivative.id:
+            return f"{stem}{number}"
+    return ""
+
+
+def _numbered(facts: Facts) -> dict[str, list[FiledDefinition]]:
+    found: dict[str, list[FiledDefinition]] | None = facts.kept.get("nodes")
+    if found is None:
+        found = {}
+        for derivative in sorted(facts.definitions_of_kind("derivative"), key=lambda d: d.id):
+            if makes_node(derivative):
+                found.setdefault(node_stem(keys.operator_name(derivative.fact.name).base), []).append(
+                    derivative
+                )
+        facts.kept["nodes"] = found
+    return found
+
+
+def makes_node(derivative: FiledDefinition) -> bool:
+    """Whether an entry has a formula for one of its inputs: what says `non_differentiable`, or a
+    formula of the result alone (forward mode), makes no node."""
+    formulas = (derivative.fact.detail or {}).get("formulas") or {}
+    inputs = {re.split(r"\s+", p.partition("=")[0].strip())[-1] for p in _inputs(derivative.fact.signature)}
+    for names, formula in formulas.items():
+        of_input = {name.strip() for name in names.split(",")} & inputs
+        if of_input and formula != "non_differentiable":
+            return True
+    return False
+
+
+def _inputs(schema: str) -> list[str]:
+    begin, end = schema.find("("), schema.rfind("->")
+    return split(schema[begin + 1 : end].strip().removesuffix(")"))
+
+
+def is_out(overload: FiledDefinition) -> bool:
+    """Whether an overload writes to an argument behind the `*` (torchgen/model.py
+    `FunctionSchema.is_out_fn`). One that `autogen` makes has no schema: its name says it."""
+    schema = overload.fact.signature
+    if not schema:
+        return keys.operator_name(overload.fact.name).overload.endswith("out")
+    keyword = False
+    for parameter in _inputs(schema):
+        keyword = keyword or parameter == "*"
+        if keyword and "!" in parameter:
+            return True
+    return False
+
+
+def readings(facts: Facts, last: str) -> list[tuple[str, str | None]]:
+    """The operators that a generated C++ function's last component can be made from, as (base,
+    overload): overload None for all, `*out` for the out= ones. `add` → add; `add_out` and
+    `add_outf` → add, out=; `add_Tensor` → add.Tensor. Longest base first."""
+    found: list[tuple[str, str | None]] = [(last, None)]
+    found.extend(
+        (last.removesuffix(suffix), "*out" if "_out" in suffix else None)
+        for suffix in ("_symint", "_out", "_outf", "_out_symint")
+        if last.endswith(suffix)
+    )
+    found.extend(
+        (last[:at], last[at + 1 :])
+        for at in range(len(last) - 1, 0, -1)
+        if last[at] == "_" and at + 1 < len(last)
+    )
+    return [(base, overload) for base, overload in found if base and facts.count("op:" + base)]
+
+
+def generated_operator(name: str) -> str:
+    """The last component that says which operator torchgen made a C++ name from, '' if it made
+    it from none: `at::add`, `at::Tensor::add_`, `at::cpu::add_out`, `at::_ops::add_Tensor::call`.
+    """
+    parts = name.split("::")
+    if len(parts) < 2 or parts[0] not in ("at", "torch") or not all(parts):
+        return ""
+    if len(parts) == 2:
+        return parts[1]
+    if parts[1] == "_ops":
+        return parts[2]
+    if parts[1] in ("Tensor", "TensorBase") or _DISPATCHED.match(name):
+        return parts[2] if len(parts) == 3 else ""
+    return ""

@@ -1,0 +1,149 @@
+"""What a kernel's body ends in: dispatch stubs and device kernels, through helpers of its own.
+
+From a native function to its stub there is often a helper in between, and from a CUDA function
+to its launch nearly always. Helpers are followed where the name can mean one function: one of
+the same file, or the only one of its name. Never through an operator (what `at::mul` does is the
+answer to another question) nor through another operator's kernel.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final, Literal, NamedTuple
+
+from torchtalkd import keys
+from torchtalkd.facts import FiledDefinition, FiledReference
+from torchtalkd.link import functions, overload, stubs
+from torchtalkd.link.source import Facts
+
+MAX_DEPTH: Final = 4
+"""Helpers between a kernel and what it ends in; a longer way is not the kernel's own any more."""
+MAX_AWAY: Final = 2
+"""Helpers of other files among them."""
+MANY: Final = 64
+"""A name with so many definitions is nobody's helper."""
+FEW: Final = 6
+"""An unqualified name with more definitions may mean one that look-up by name does not see."""
+
+
+class Reached(NamedTuple):
+    """A stub or a launch in a body."""
+
+    kind: Literal["stub", "kernel", "launcher"]
+    """stub: `name` is the stub's. kernel: `definition` is launched. launcher: a call of
+    `name` (gpu_kernel) that runs a function of this body on the device."""
+    name: str
+    definition: FiledDefinition | None
+    """The device function, for a kernel."""
+    reference: FiledReference
+    """Where it stands."""
+    inside: FiledDefinition
+    """The function that it stands in."""
+    via: tuple[str, ...]
+    """The helpers in between, outermost first."""
+
+
+def reached(facts: Facts, start: FiledDefinition) -> tuple[Reached, ...]:
+    """Stubs called and device kernels launched in a function's body or in its helpers'."""
+    kept: dict[int, tuple[Reached, ...]] = facts.kept.setdefault("reached", {})
+    found = kept.get(start.id)
+    if found is None:
+        found = kept[start.id] = tuple(_walk(facts, start))
+    return found
+
+
+def _walk(facts: Facts, start: FiledDefinition) -> list[Reached]:
+    found: list[Reached] = []
+    seen = {start.id}
+    waiting: list[tuple[FiledDefinition, tuple[str, ...], int]] = [(start, (), 0)]
+    while waiting:
+        body, via, away = waiting.pop(0)
+        scopes = [*functions.enclosing(body.fact.name)]
+        names: set[tuple[str, str, int]] = set()
+        for reference in facts.inside(body):
+            fact = reference.fact
+            if (
+                fact.kind not in ("call", "address", "launch", "argument")
+                or (fact.key, fact.name, fact.arguments) in names
+            ):
+                continue
+            if fact.kind == "launch":
+                found.extend(_launched(facts, reference, body, via, scopes))
+                continue
+            names.add((fact.key, fact.name, fact.arguments))
+            stub = stubs.meant(facts, fact.name, scopes)
+            if stub:
+                found.append(Reached("stub", stub, None, reference, body, via))
+                continue
+            if len(via) >= MAX_DEPTH:
+                continue
+            for helper in helpers(facts, reference, body, scopes):
+                further = away + (helper.file.id != body.file.id)
+                if helper.id not in seen and further <= MAX_AWAY:
+                    seen.add(helper.id)
+                    waiting.append((helper, (*via, keys.cpp_last(helper.fact.name)), further))
+    return found
+
+
+def _launched(
+    facts: Facts,
+    reference: FiledReference,
+    body: FiledDefinition,
+    via: tuple[str, ...],
+    scopes: Sequence[str],
+) -> list[Reached]:
+    name = reference.fact.name
+    kernels = functions.functions(facts, name, scopes, file=body.file, kinds=("kernel",))
+    if kernels:
+        return [Reached("kernel", k.fact.name, k, reference, body, via) for k in kernels]
+    return [Reached("launcher", name, None, reference, body, via)]
+
+
+def helpers(
+    facts: Facts, reference: FiledReference, body: FiledDefinition, scopes: Sequence[str]
+) -> list[FiledDefinition]:
+    """The helper functions that a call in a body can mean; none, if it may be somebody else's."""
+    key = reference.fact.key
+    if is_operator(facts, keys.last(key)) or facts.count(key, MANY) >= MANY:
+        return []
+    found = functions.functions(facts, reference.fact.name, scopes, file=body.file, kinds=("function",))
+    if not found or is_kernel(facts, key):
+        return []
+    own = [definition for definition in found if definition.file.id == body.file.id]
+    if own:
+        return _of_arity(own, reference.fact.arguments)
+    if len({(d.file.id, d.fact.name) for d in found}) > 1:
+        return []
+    if "::" not in reference.fact.name and len(facts.definitions(key)) > FEW:
+        return []
+    return _of_arity(found, reference.fact.arguments)
+
+
+def _of_arity(found: list[FiledDefinition], arguments: int) -> list[FiledDefinition]:
+    """Of several overloads those that take so many arguments; all, where none does (defaults)."""
+    if len(found) == 1 or arguments < 0:
+        return found
+    fitting = [d for d in found if len(overload.parameter_types(d.fact.signature)) == arguments]
+    return fitting or found
+
+
+def is_operator(facts: Facts, name: str) -> bool:
+    """Whether an operator of any namespace has a name, or makes a C++ function called so."""
+    known: frozenset[str] | None = facts.kept.get("operators")
+    if known is None:
+        known = facts.kept["operators"] = facts.keys_of_kind("operator") | facts.keys_of_kind("schema")
+    if f"op:{name}" in known:
+        return True
+    for suffix in ("_out", "_outf", "_symint"):
+        if name.endswith(suffix) and f"op:{name.removesuffix(suffix)}" in known:
+            return True
+    return False
+
+
+def is_kernel(facts: Facts, key: str) -> bool:
+    """Whether a C++ name is what a registration names: the way into an operator."""
+    for target in facts.targeting(key):
+        owner = facts.definition(target.owner)
+        if owner is not None and owner.fact.kind in ("registration", "schema"):
+            return True
+    return False

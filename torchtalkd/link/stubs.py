@@ -1,0 +1,78 @@
+"""Which kernels stand behind a dispatch stub.
+
+A stub (aten/src/ATen/native/DispatchStub.h) is declared and defined by macros; each
+REGISTER_…DISPATCH names one kernel for one device type.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from torchtalkd import keys
+from torchtalkd.facts import FiledDefinition
+from torchtalkd.link import functions
+from torchtalkd.link.source import Facts, Link
+
+
+class StubKernel(NamedTuple):
+    """One registration of a stub, with the functions that it may mean."""
+
+    registration: FiledDefinition
+    functions: tuple[Link, ...]
+    """Empty where the tree has no definition of that name: a template, a lambda, a macro's."""
+    written: str
+    """The kernel as written, '' for none."""
+
+
+def is_stub(facts: Facts, key: str) -> bool:
+    """Whether a key is the name of a stub. (A function elsewhere may be called the same.)"""
+    known: frozenset[str] | None = facts.kept.get("stubs")
+    if known is None:
+        known = facts.kept["stubs"] = facts.keys_of_kind("stub") | facts.keys_of_kind("stub_kernel")
+    return key in known
+
+
+def meant(facts: Facts, reference: str, scopes: Sequence[str]) -> str:
+    """The full name of the stub that a name means, looked up from `scopes`; '' for none.
+
+    What is no stub hides one: a static function called `add_stub` is not the stub `add_stub`.
+    """
+    written = functions.plain(reference)
+    key = keys.cpp(written)
+    if not is_stub(facts, key):
+        return ""
+    names = {d.fact.name: d.fact.kind for d in facts.definitions(key) if d.file.role == "library"}
+    for scope in scopes:
+        full = f"{scope}::{written}" if scope else written
+        if full in names:
+            return full if names[full] in ("stub", "stub_kernel") else ""
+    return ""
+
+
+def kernels(facts: Facts, key: str, name: str = "") -> list[StubKernel]:
+    """Each kernel registered for the stubs of a key; of the one called `name` if given."""
+    found = []
+    for registration in facts.definitions(key):
+        fact = registration.fact
+        if fact.kind != "stub_kernel" or registration.file.role != "library" or (name and fact.name != name):
+            continue
+        if fact.detail and fact.detail.get("none"):
+            continue
+        written = ""
+        links: list[Link] = []
+        for target in facts.targets(registration):
+            written = written or target.fact.name
+            scopes = functions.enclosing(fact.name)
+            bodies = functions.functions(facts, target.fact.name, scopes, file=registration.file)
+            if fact.detail and fact.detail.get("ufunc"):
+                # The loops over scalars and over vectors have one name and are both meant.
+                links.extend(Link(body, "declared") for body in bodies)
+            else:
+                links.extend(functions.as_links(bodies, "declared"))
+        found.append(StubKernel(registration, tuple(links), written))
+    order = {backend: place for place, backend in enumerate(facts.rules.backends)}
+    found.sort(
+        key=lambda k: (order.get(k.registration.fact.dispatch_key, len(order)), k.registration.file.path)
+    )
+    return found

@@ -1,0 +1,213 @@
+"""What the walk over one C++ text has found so far, and where it stands.
+
+The shapes (`torchtalkd.parse.shapes`) write to a Collector; the walk (`cpp_walk`) moves it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from tree_sitter import Node
+
+from torchtalkd import keys
+from torchtalkd.facts import Definition, Kind, Reference, ReferenceKind
+from torchtalkd.parse.cpp_text import Directives, Macro, Text, guard_at
+from torchtalkd.parse.spelling import Spelling
+
+LIBRARY_HOLE = "{library}"
+DISPATCH_KEY_HOLE = "{dispatch_key}"
+"""Stand for the namespace and key of the block in which a registering macro will be used."""
+
+
+@dataclass(slots=True)
+class Library:
+    """The TORCH_LIBRARY… block that a text stands in."""
+
+    variable: str
+    """Name of the torch::Library; '' in a macro's body, where any name may be meant."""
+    namespace: str
+    dispatch_key: str
+
+
+@dataclass(slots=True)
+class Scope:
+    """A stretch of text that names are resolved against."""
+
+    end: int
+    """Offset behind it."""
+    prefix: str
+    """Namespaces and classes, with a trailing `::`; '' at the top."""
+    ordinal: int = -1
+    """Of the Definition that it is the body of; the enclosing one's where it is none."""
+    body: bool = False
+    """Inside a function: calls are calls, declarations are local variables."""
+    inside_class: bool = False
+    local: bool = False
+    """In an anonymous namespace."""
+    library: Library | None = None
+    modules: dict[str, str] = field(default_factory=dict)
+    """pybind variable → dotted Python module or class."""
+
+
+class MacroUse(NamedTuple):
+    """A use, outside of functions, of a macro that this file defines: to be expanded."""
+
+    text: str
+    offset: int
+    prefix: str
+    ordinal: int
+    local: bool
+    library: Library | None
+    name: str
+    body_owner: int
+    """Owner that references in the body behind the use carry until the definition is known; 0: no body."""
+    end: int
+
+
+class Collector:
+    """Definitions and references of one text, in the order found."""
+
+    def __init__(
+        self,
+        path: str,
+        language: str,
+        text: Text,
+        spelling: Spelling,
+        directives: Directives,
+        macros: Mapping[str, Macro],
+    ) -> None:
+        self.path = path
+        self.language = language
+        self.text = text
+        self.data = text.data
+        self.spelling = spelling
+        self.directives = directives
+        self.macros = macros
+        self.definitions: list[Definition] = []
+        self.references: list[Reference] = []
+        self.uses: list[MacroUse] = []
+        self.namespaces: list[tuple[int, int, str, bool]] = []
+        """(start, end, prefix, local) of each, outer ones first."""
+        self.fixed: tuple[int, int] | None = None
+        """The one place that everything has: that of the macro use being read, if any."""
+        self.macro = ""
+        """The macro being read, if any: noted in what it makes."""
+        self.guard = ""
+        self.mentions_pybind11 = b"pybind" in text.data or b"py::" in text.data
+        self.mentions_register_operators = b"RegisterOperators" in text.data
+
+    # -- text
+
+    def slice(self, node: Node) -> str:
+        """The node's text."""
+        return self.data[node.start_byte : node.end_byte].decode("utf-8", "replace")
+
+    def place(self, offset: int) -> tuple[int, int]:
+        """(line, column) of an offset, or the macro use's place."""
+        return self.fixed or self.text.place(offset)
+
+    def arguments(self, node: Node) -> list[Node]:
+        """The arguments of an argument or parameter list, comments left out."""
+        return [child for child in node.named_children if child.type != "comment"]
+
+    def assigned(self, offset: int) -> str:
+        """The variable that the expression at an offset initialises or is assigned to; '' if none."""
+        match = _ASSIGNED.search(self.data[max(0, offset - 160) : offset])
+        return match.group(1).decode() if match else ""
+
+    # -- facts
+
+    def define(
+        self,
+        kind: Kind,
+        key: str,
+        name: str,
+        offset: int,
+        end: int,
+        *,
+        scope: int = -1,
+        declares: bool = False,
+        local: bool = False,
+        signature: str = "",
+        dispatch_key: str = "",
+        convention: str = "",
+        detail: dict[str, Any] | None = None,
+    ) -> int:
+        """Add a Definition; its ordinal."""
+        line, column = self.place(offset)
+        if self.fixed:
+            end_line = line
+            if self.macro:
+                detail = {**(detail or {}), "macro": self.macro}
+        else:
+            end_line = self.text.place(max(offset, end - 1))[0]
+        self.definitions.append(
+            Definition(
+                key,
+                name,
+                kind,
+                line,
+                column,
+                end_line,
+                scope,
+                declares,
+                local,
+                signature,
+                dispatch_key,
+                convention,
+                self.guard if self.fixed else guard_at(self.directives, offset),
+                detail,
+            )
+        )
+        return len(self.definitions) - 1
+
+    def refer(
+        self,
+        kind: ReferenceKind,
+        key: str,
+        name: str,
+        offset: int,
+        owner: int,
+        arguments: int = -1,
+    ) -> None:
+        """Add a Reference."""
+        line, column = self.fixed or self.text.place(offset)
+        self.references.append(Reference(key, name, kind, line, column, owner, arguments))
+
+    def target(self, owner: int, name: str, offset: int) -> None:
+        """Add what a binding refers to: a C++ name as written."""
+        self.refer("target", keys.cpp(name), name, offset, owner)
+
+
+_ASSIGNED = re.compile(rb"([A-Za-z_]\w*)\s*(?:=|\{|\()\s*$")
+
+
+def string_value(text: str) -> str | None:
+    """The value of C++ string literals, adjacent ones joined, raw ones too; None if it is none."""
+    found: list[str] = []
+    position = 0
+    text = text.strip()
+    while position < len(text):
+        match = _STRING.match(text, position)
+        if match is None:
+            return None
+        raw, plain = match.group("raw"), match.group("plain")
+        found.append(raw if raw is not None else _ESCAPE.sub(_unescape, plain))
+        position = match.end()
+    return "".join(found) if found else None
+
+
+_STRING = re.compile(
+    r'\s*(?:(?:u8|[uUL])?R"(?P<mark>[^()\\\s]{0,16})\((?P<raw>.*?)\)(?P=mark)"|(?:u8|[uUL])?"(?P<plain>(?:[^"\\]|\\.)*)")\s*',
+    re.DOTALL,
+)
+_ESCAPE = re.compile(r"\\(\r?\n|.)", re.DOTALL)
+_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "0": "\0"}
+
+
+def _unescape(match: re.Match[str]) -> str:
+    character = match.group(1)
+    return "" if character.endswith("\n") else _ESCAPES.get(character, character)

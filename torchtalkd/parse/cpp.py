@@ -1,0 +1,180 @@
+"""C++, CUDA, Objective-C++ and Metal → FileFacts.
+
+The stages: the text is decoded and its attribute macros blanked (offsets kept), the
+preprocessor's lines are read apart, tree-sitter parses, one query is walked. Then what the
+grammar cannot see is added: code behind both branches of an `#if` that cuts through braces
+(each branch is blanked in turn and the file read again), and the functions and registrations
+that macros of this file make (their uses are expanded and read as text of their own). For
+macros used by other files, what they would make is noted in templates (`detail.makes`).
+
+Pure and error-tolerant: bad input gives fewer facts and a Problem. Cases: `tests/cases/cpp*`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Final
+
+from tree_sitter import Parser, Tree
+
+from torchtalkd import keys
+from torchtalkd.conventions.values import Conventions
+from torchtalkd.facts import FileFacts, Problem
+from torchtalkd.parse.collector import Collector, Scope
+from torchtalkd.parse.cpp_macros import add_expansions, add_macros
+from torchtalkd.parse.cpp_text import Directives, Macro, Text, blanked, decoded, directives, without
+from torchtalkd.parse.cpp_uses import lift, settle
+from torchtalkd.parse.cpp_walk import CPP, CUDA, walk
+from torchtalkd.parse.spelling import Spelling, spelling
+
+_PARSERS: Final = {"cpp": Parser(CPP), "cuda": Parser(CUDA)}
+_CUDA_WORDS = re.compile(rb"__global__|__device__|<<<")
+_HEADER_SUFFIXES = (".h", ".hpp", ".inl", ".ipp", ".tpp", ".hip")
+_METAL_KERNEL = re.compile(rb"^([ \t]*)kernel(?=\s+void\b)", re.MULTILINE)
+_MAX_ERRORS = 200
+_NEAR = 40
+"""Bytes between an #if and an error that it is taken to have caused: the directive's own line."""
+_MAX_BRANCHES = 4
+"""Of one #if whose branches are each read alone; the fifth and later are read with the last."""
+
+
+def parse_cpp(path: str, data: bytes, conventions: Conventions, language: str, role: str) -> FileFacts:
+    """Read one file. Never raises for any bytes."""
+    known = spelling(conventions)
+    data, remark = decoded(data)
+    if remark == "binary":
+        return FileFacts(path, language, role, problems=(Problem(0, "binary", "not text: it has NUL bytes"),))
+    problems = [Problem(0, "encoding", remark)] if remark else []
+    lines = directives(data)
+    table = dict(known.macros)
+    table.update((macro.name, macro) for macro in lines.macros if macro.parameters is not None)
+    grammar = "cuda" if language == "cuda" or (path.endswith(_HEADER_SUFFIXES) and _CUDA_WORDS.search(data)) else "cpp"
+    prepared = blanked(data, known.blank)
+    if language == "metal":
+        prepared = _METAL_KERNEL.sub(rb"\1      ", prepared)
+
+    prepared = without(prepared, lines.spans)
+    prepared, lifted = lift(prepared, {macro.name: macro for macro in lines.macros if macro.parameters is not None})
+    collector = Collector(path, language, Text(prepared), known, lines, table)
+    tree = _PARSERS[grammar].parse(prepared)
+    walk(collector, tree.root_node, grammar)
+    errors = _errors(tree)
+    if errors and lines.branches:
+        _add_branches(collector, prepared, lines, known, table, grammar, errors)
+    settle(collector, lifted)
+    add_macros(collector, lines, grammar)
+    add_expansions(collector, grammar)
+    for name, offset in lines.includes:
+        collector.refer("include", keys.file(name), name, offset, -1)
+    if errors:
+        line = collector.text.place(errors[0][0])[0]
+        problems.append(Problem(line, "syntax", "the grammar lost its way here; facts near it may be missing"))
+    return FileFacts(
+        path, language, role, tuple(collector.definitions), tuple(collector.references), tuple(problems)
+    )
+
+
+def _add_branches(
+    collector: Collector,
+    data: bytes,
+    lines: Directives,
+    known: Spelling,
+    table: dict[str, Macro],
+    grammar: str,
+    errors: list[tuple[int, int]],
+) -> None:
+    """Where an error lies in or at an #if with several branches, read its surroundings once for each
+    number of branch, with the other branches blanked, and add what is new."""
+    spans: dict[int, tuple[int, int]] = {}
+    last: dict[int, int] = {}
+    for start, end, group, number in lines.branches:
+        spans[group] = (min(start, spans.get(group, (start, 0))[0]), max(end, spans.get(group, (0, end))[1]))
+        last[group] = max(number, last.get(group, 0))
+    touched = {
+        group: span
+        for group, span in spans.items()
+        if any(begin <= span[1] + _NEAR and span[0] - _NEAR <= stop for begin, stop in errors)
+    }
+    if not touched:
+        return
+    windows = _windows(data, touched.values())
+    gaps = zip([0, *(end for _, end in windows)], [*(start for start, _ in windows), len(data)], strict=True)
+    surroundings = without(data, gaps)
+    scopes = [(start, _scope_at(collector, start), None, "") for start, _ in windows]
+    for number in range(min(max(last[group] for group in touched) + 1, _MAX_BRANCHES)):
+        text = surroundings
+        for start, end, group, own in lines.branches:  # Nested ones overlap: one at a time.
+            if group in touched and own != min(number, last[group]):
+                text = without(text, [(start, end)])
+        variant = Collector(collector.path, collector.language, Text(text), known, lines, table)
+        walk(variant, _PARSERS[grammar].parse(text).root_node, grammar, scopes)
+        _merge(collector, variant)
+
+
+def _windows(data: bytes, spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    """The spans widened to the closing braces at the left margin before and behind them, joined
+    where they overlap."""
+    windows: list[tuple[int, int]] = []
+    for start, end in sorted(spans):
+        before = data.rfind(b"\n}", 0, start)
+        behind = data.find(b"\n}", end)
+        begin = data.find(b"\n", before + 1) if before >= 0 else 0
+        stop = behind + 2 if behind >= 0 else len(data)
+        begin = min(max(begin, 0), start)
+        if windows and begin < windows[-1][1]:
+            windows[-1] = (windows[-1][0], max(stop, windows[-1][1]))
+        else:
+            windows.append((begin, stop))
+    return windows
+
+
+def _scope_at(collector: Collector, offset: int) -> Scope:
+    prefix, local = "", False
+    for start, end, own_prefix, own_local in collector.namespaces:
+        if start <= offset < end:
+            prefix, local = own_prefix, own_local
+    return Scope(1 << 62, prefix, local=local)
+
+
+def _merge(into: Collector, other: Collector) -> None:
+    """Add the definitions of another reading of the same file that are new, with their references.
+
+    The same key and line is the same definition. Uses of macros are taken over alike.
+    """
+    known = {(d.key, d.line, d.kind): number for number, d in enumerate(into.definitions)}
+    ordinals = {-1: -1}
+    new: set[int] = set()
+    for ordinal, definition in enumerate(other.definitions):
+        identity = (definition.key, definition.line, definition.kind)
+        number = known.get(identity)
+        if number is None:
+            number = known[identity] = len(into.definitions)
+            into.definitions.append(definition._replace(scope=ordinals.get(definition.scope, -1)))
+            new.add(ordinal)
+        ordinals[ordinal] = number
+    into.references.extend(
+        reference._replace(owner=ordinals[reference.owner]) for reference in other.references if reference.owner in new
+    )
+    places = {use.offset for use in into.uses}
+    into.uses.extend(
+        use._replace(ordinal=ordinals.get(use.ordinal, -1))
+        for use in other.uses
+        if use.offset not in places and use.body_owner == 0
+    )
+
+
+def _errors(tree: Tree) -> list[tuple[int, int]]:
+    """The stretches that the grammar could not read, by offset. A missing semicolon, as behind many a
+    macro, is none."""
+    found: list[tuple[int, int]] = []
+    if not tree.root_node.has_error:
+        return found
+    pending = [tree.root_node]
+    while pending and len(found) < _MAX_ERRORS:
+        node = pending.pop()
+        if node.is_error:
+            found.append((node.start_byte, node.end_byte))
+        elif node.has_error:
+            pending.extend(reversed(node.children))
+    return found

@@ -1,0 +1,195 @@
+"""What the macros of a file make: here, by expanding their uses; elsewhere, by templates.
+
+`add_expansions` reads the text that uses of this file's own macros expand to, and gives what
+it defines the use's place. `add_macros` adds each macro as a Definition; where its body would
+define or register something, `detail.makes` lists it as
+`[kind, name, dispatch key, [targets]]` with `{0}`, `{1}` for the arguments, `{library}` and
+`{dispatch_key}` for the block that the use stands in.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Final
+
+from tree_sitter import Parser
+
+from torchtalkd import keys
+from torchtalkd.facts import BINDING_KINDS, Reference
+from torchtalkd.parse.collector import DISPATCH_KEY_HOLE, LIBRARY_HOLE, Collector, Library, Scope
+from torchtalkd.parse.cpp_text import Directives, Macro, Text, directives
+from torchtalkd.parse.cpp_walk import CPP, CUDA, Chunk, walk
+from torchtalkd.parse.macros import expand, pattern_of, substitute
+
+_PARSERS: Final = {"cpp": Parser(CPP), "cuda": Parser(CUDA)}
+_FAR: Final = 1 << 62
+_MAX_BODY: Final = 4000
+"""Characters of a macro's body that are kept."""
+_MAX_TEXT: Final = 2_000_000
+"""Bytes of expanded text a file may make; uses past it are left as they are."""
+_HOLE = re.compile(r"tt_hole_(\d+)_")
+_CALLEE = re.compile(r"\b([A-Za-z_]\w*(?:::[A-Za-z_]\w*)*)\s*\(")
+_NO_CALLEES: Final = frozenset(
+    {"if", "for", "while", "switch", "return", "sizeof", "defined", "decltype", "catch", "static_cast"}
+)
+_MAKING: Final = frozenset(
+    {"function", "kernel", "structured_meta", "structured_impl", "stub", "stub_kernel", "registration", "schema"}
+    | {"python_binding", "macro_use"}
+)
+
+def add_expansions(collector: Collector, grammar: str) -> None:
+    """Expand every noted use and add what it makes, at the use's place."""
+    if not collector.uses:
+        return
+    pattern = pattern_of(collector.macros)
+    texts: list[str] = []
+    chunks: list[Chunk] = []
+    owners: list[int] = []
+    length = 0
+    for use in collector.uses:
+        text = expand(use.text, collector.macros, pattern)
+        if use.body_owner:
+            text += " {}"
+        text = _closed(text, collector, use.body_owner != 0)
+        if length + len(text) > _MAX_TEXT or not _balanced(text):
+            continue
+        around = _outer(use.ordinal)
+        scope = Scope(_FAR, use.prefix, around, use.library is not None, local=use.local, library=use.library)
+        chunks.append((length, scope, collector.text.place(use.offset), use.name))
+        owners.append(use.body_owner)
+        texts.append(text)
+        length += len(text.encode("utf-8", "replace"))
+    made = _read(collector, "".join(texts), chunks, grammar)
+    _join(collector, made, {chunk[2]: owner for chunk, owner in zip(chunks, owners, strict=True) if owner and chunk[2]})
+
+
+def add_macros(collector: Collector, lines: Directives, grammar: str) -> None:
+    """Add a Definition for each function-like macro, with what it calls and what it would make."""
+    own = [macro for macro in lines.macros if macro.parameters is not None]
+    if not own:
+        return
+    makes = _templates(collector, own, grammar)
+    for number, macro in enumerate(own):
+        parameters = list(macro.parameters or ())
+        detail: dict[str, object] = {"parameters": parameters, "body": macro.body[:_MAX_BODY]}
+        if number in makes:
+            detail["makes"] = makes[number]
+        ordinal = collector.define(
+            "macro", keys.macro(macro.name), macro.name, macro.start, macro.end, detail=detail
+        )
+        seen = set(parameters)
+        for match in _CALLEE.finditer(macro.body):
+            name = match.group(1)
+            if name in seen or name in _NO_CALLEES:
+                continue
+            seen.add(name)
+            if name.isupper():
+                collector.refer("macro", keys.macro(name), name, macro.start, ordinal)
+            else:
+                collector.refer("call", keys.cpp(name), name, macro.start, ordinal)
+
+
+def _templates(collector: Collector, own: list[Macro], grammar: str) -> dict[int, list[list[object]]]:
+    """Number of a macro → what it would make."""
+    promising = collector.spelling.making
+    pattern = pattern_of(collector.macros) if collector.macros else None
+    texts: list[str] = []
+    chunks: list[Chunk] = []
+    length = 0
+    for number, macro in enumerate(own):
+        if not promising.search(macro.body) or macro.body.startswith(("do", "if", "for", "[", "(")):
+            continue
+        holes = [f"tt_hole_{index}_" for index in range(len(macro.parameters or ()))]
+        text = substitute(macro, holes)
+        if pattern is not None:
+            text = expand(text, collector.macros, pattern, frozenset({macro.name}))
+        text = _closed(text, collector, False)
+        if length + len(text) > _MAX_TEXT or not _balanced(text):
+            continue
+        library = Library("", LIBRARY_HOLE, DISPATCH_KEY_HOLE)
+        chunks.append((length, Scope(_FAR, "", -1, False, library=library), (number, 0), macro.name))
+        texts.append(text)
+        length += len(text.encode("utf-8", "replace"))
+    made = _read(collector, "".join(texts), chunks, grammar)
+    targets: dict[int, list[str]] = {}
+    for reference in made.references:
+        if reference.kind in ("target", "argument"):
+            targets.setdefault(reference.owner, []).append(_HOLE.sub(r"{\1}", reference.name))
+    found: dict[int, list[list[object]]] = {}
+    for ordinal, definition in enumerate(made.definitions):
+        if definition.kind not in _MAKING or definition.declares or definition.scope >= 0:
+            continue
+        template: list[object] = [
+            definition.kind,
+            _HOLE.sub(r"{\1}", definition.name),
+            _HOLE.sub(r"{\1}", definition.dispatch_key),
+            targets.get(ordinal, []),
+        ]
+        if definition.kind == "macro_use":
+            arguments = (definition.detail or {}).get("arguments", [])
+            template[3] = [_HOLE.sub(r"{\1}", str(argument)) for argument in arguments]
+        found.setdefault(definition.line, []).append(template)
+    return found
+
+
+def _closed(text: str, collector: Collector, has_body: bool) -> str:
+    """The text as something whole: a head without body gets one, a call its semicolon."""
+    text = text.rstrip()
+    if has_body or not text.endswith(")"):
+        return f"{text}\n;\n" if not text.endswith(("}", ";")) else text + "\n"
+    last = text.rpartition("\n")[2].strip()
+    head = last.partition("(")[0].split()
+    shape = collector.spelling.shapes.get(head[-1]) if head else None
+    is_head = len(head) > 1 if shape is None else shape.shape in ("structured", "torch_library", "pybind11")
+    return text + (" {}\n" if is_head and "." not in "".join(head) else ";\n")
+
+
+def _balanced(text: str) -> bool:
+    return text.count("{") == text.count("}") and text.count("(") == text.count(")")
+
+
+def _read(collector: Collector, text: str, chunks: list[Chunk], grammar: str) -> Collector:
+    """Walk a text of chunks; macros of the file are not expanded again."""
+    data = text.encode("utf-8", "replace")
+    nothing: Mapping[str, Macro] = {}
+    made = Collector(collector.path, collector.language, Text(data), collector.spelling, directives(b""), nothing)
+    if chunks:
+        walk(made, _PARSERS[grammar].parse(data).root_node, grammar, chunks)
+    return made
+
+
+def _join(into: Collector, made: Collector, bodies: dict[tuple[int, int], int]) -> None:
+    """Append what the expansions made. References in the body behind a use that makes a function's
+    head are given to that function."""
+    base = len(into.definitions)
+    owners: dict[int, int] = {}
+    for ordinal, definition in enumerate(made.definitions):
+        body = bodies.get((definition.line, definition.column))
+        if body is not None and definition.kind not in ("macro_use", "class") and body not in owners:
+            owners[body] = base + ordinal
+        into.definitions.append(definition._replace(scope=_joined(definition.scope, base)))
+    for reference in made.references:
+        if reference.owner != -1:
+            into.references.append(reference._replace(owner=_joined(reference.owner, base)))
+        elif reference.kind in ("call", "launch", "address"):
+            into.references.append(reference)
+    if any(use.body_owner for use in into.uses):
+        into.references[:] = [_owned(reference, owners) for reference in into.references]
+
+
+def _outer(ordinal: int) -> int:
+    """An ordinal of the file, told apart from those of the expansions: -1 stays, n becomes -(n + 2)."""
+    return -(ordinal + 2) if ordinal >= 0 else -1
+
+
+def _joined(ordinal: int, base: int) -> int:
+    """The ordinal in the file of one met in the expansions."""
+    return base + ordinal if ordinal >= 0 else -(ordinal + 2) if ordinal <= -2 else -1
+
+
+def _owned(reference: Reference, owners: dict[int, int]) -> Reference:
+    return reference._replace(owner=owners.get(reference.owner, -1)) if reference.owner <= -10 else reference
+
+
+assert "macro_use" in BINDING_KINDS, "templates keep a macro use's arguments as its targets"

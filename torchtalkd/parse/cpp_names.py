@@ -1,0 +1,114 @@
+"""Reading a declarator: which name it declares, and with which parameters."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from tree_sitter import Node
+
+from torchtalkd import keys
+
+_SPECIFIERS = re.compile(
+    r"\b(?:static|inline|virtual|constexpr|extern|explicit|friend|typename|__global__|__device__|__host__|__forceinline__)\b"
+    r'|\[\[.*?\]\]|__attribute__\s*\(\(.*?\)\)|^"C"'
+)
+_COMMENT = re.compile(rb"//[^\n]*|/\*.*?\*/", re.DOTALL)
+STATEMENTS = frozenset(
+    {"if", "for", "while", "switch", "catch", "return", "else", "do", "sizeof", "defined", "new", "delete", "throw"}
+)
+"""Words that the grammar takes for function names where it is lost."""
+
+
+class Declarator(NamedTuple):
+    """A function's head."""
+
+    name: str
+    """As written, template arguments left out: `Foo::bar`, `operator+`."""
+    offset: int
+    """Of the last component of the name."""
+    parameters: str
+    """The parameter list with what follows (const, noexcept, -> type), white space folded."""
+    macro_arguments: Node | None
+    """Parameter list of the inner head in `NAME(arguments)(parameters)`: a macro makes the name."""
+    head: Node
+    """The list in `NAME(…)`: parameters, or a macro's arguments."""
+
+
+def declarator(node: Node, data: bytes) -> Declarator | None:
+    """Read the declarator of a function definition or declaration; None if it is no function's."""
+    while node.type != "function_declarator":
+        if node.type == "operator_cast":
+            return _conversion(node, data)
+        inner = node.child_by_field_name("declarator")
+        if inner is None:
+            named = node.named_children
+            if not named or node.type not in (
+                "reference_declarator",
+                "parenthesized_declarator",
+                "attributed_declarator",
+                "pointer_declarator",
+            ):
+                return None
+            inner = named[-1] if node.type != "attributed_declarator" else named[0]
+        node = inner
+    named_node = node.child_by_field_name("declarator")
+    parameters = node.child_by_field_name("parameters")
+    if named_node is None or parameters is None:
+        return None
+    rest = _folded(data[parameters.start_byte : node.end_byte])
+    if named_node.type == "function_declarator":
+        inner_name = named_node.child_by_field_name("declarator")
+        inner_list = named_node.child_by_field_name("parameters")
+        if inner_name is None or inner_list is None:
+            return None
+        name = data[inner_name.start_byte : inner_name.end_byte].decode("utf-8", "replace")
+        return Declarator(name, inner_name.start_byte, rest, inner_list, inner_list)
+    if named_node.type == "parenthesized_declarator":
+        return None  # A pointer to a function, or NAME(X)(…) read as one.
+    if named_node.type == "qualified_identifier":
+        last = named_node
+        while last.type == "qualified_identifier":
+            deeper = last.child_by_field_name("name")
+            if deeper is None:
+                break
+            last = deeper
+        if last.type == "operator_cast":
+            converted = _conversion(last, data)
+            qualifier = data[named_node.start_byte : last.start_byte].decode("utf-8", "replace")
+            name = keys.without_template_arguments(qualifier) if "<" in qualifier else qualifier
+            return converted._replace(name=name + converted.name) if converted else None
+        offset = last.start_byte
+    else:
+        offset = named_node.start_byte
+    name = data[named_node.start_byte : named_node.end_byte].decode("utf-8", "replace")
+    if "operator" in name:
+        name = " ".join(name.split())
+    elif not name.isidentifier():
+        name = "".join(keys.without_template_arguments(name).split())
+    return Declarator(name, offset, rest, None, parameters)
+
+
+def result_type(text: str) -> str:
+    """What stands before a declarator, with the words that are no type left out."""
+    return " ".join(_SPECIFIERS.sub(" ", text).split())
+
+
+def _conversion(node: Node, data: bytes) -> Declarator | None:
+    kind = node.child_by_field_name("type")
+    abstract = node.child_by_field_name("declarator")
+    if kind is None or abstract is None:
+        return None
+    return Declarator(
+        "operator " + data[kind.start_byte : kind.end_byte].decode("utf-8", "replace"),
+        node.start_byte,
+        _folded(data[abstract.start_byte : node.end_byte]),
+        None,
+        abstract,
+    )
+
+
+def _folded(text: bytes) -> str:
+    if b"/" in text:
+        text = _COMMENT.sub(b" ", text)
+    return " ".join(text.decode("utf-8", "replace").split())

@@ -1,0 +1,205 @@
+"""The text of a C++ file before it meets the grammar: bytes, lines, preprocessor directives.
+
+Nothing here builds a tree. Directives are read by line, so that they are found even where the
+grammar is lost, and blanking keeps every offset, so that places need no mapping.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterable
+from itertools import accumulate
+from typing import NamedTuple
+
+_DIRECTIVE = re.compile(rb"^[ \t]*#[ \t]*(\w+)[ \t]*((?:[^\\\n]|\\\r?\n|\\[^\n])*)", re.MULTILINE)
+_DEFINE = re.compile(rb"([A-Za-z_]\w*)(?:\(([^()]*)\))?(.*)", re.DOTALL)
+_INCLUDE = re.compile(rb"[<\"]([^>\"\n]+)[>\"]")
+_COMMENT = re.compile(rb"//[^\n]*|/\*.*?\*/", re.DOTALL)
+_CONTINUATION = re.compile(rb"\\\r?\n")
+_NEWLINE = re.compile(b"\n")
+_WORD = frozenset(b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_")
+
+
+class Macro(NamedTuple):
+    """A `#define NAME(parameters) body`; `parameters` is None for one without parentheses."""
+
+    name: str
+    parameters: tuple[str, ...] | None
+    body: str
+    start: int
+    end: int
+
+
+class Directives(NamedTuple):
+    """All that the preprocessor lines of a file say."""
+
+    macros: list[Macro]
+    includes: list[tuple[str, int]]
+    """(path as written, offset of the path)."""
+    guard_starts: list[int]
+    guards: list[str]
+    """The conditions in force from the offset at the same position of `guard_starts` on."""
+    branches: list[tuple[int, int, int, int]]
+    """(start, end, group, number in the group) of each branch of an #if with an #else or #elif."""
+    spans: list[tuple[int, int]]
+    """The #define lines themselves."""
+
+
+class _Level(NamedTuple):
+    condition: str
+    start: int
+    group: int
+    number: int
+
+
+class Text:
+    """Bytes with their line starts; immutable once made."""
+
+    def __init__(self, data: bytes) -> None:
+        self.data = data
+        if data.count(b"\r") == data.count(b"\r\n"):
+            self.line_starts = list(accumulate(map(len, data.splitlines(keepends=True)), initial=0))
+        else:  # splitlines would end a line at a lone carriage return; editors and grammars do not.
+            self.line_starts = [0, *(match.end() for match in _NEWLINE.finditer(data))]
+
+    def place(self, offset: int) -> tuple[int, int]:
+        """(1-based line, 0-based byte column) of an offset."""
+        line = bisect_right(self.line_starts, offset)
+        return line, offset - self.line_starts[line - 1]
+
+
+def decoded(data: bytes) -> tuple[bytes, str]:
+    """The bytes as the grammar can read them, and what had to be said about them ('' nothing).
+
+    A NUL in the first 8 KB means binary, unless a UTF-16 mark says otherwise. Single-byte
+    encodings need no care: names are ASCII, and the rest stays bytes.
+    """
+    for mark, encoding in ((b"\xff\xfe", "utf-16-le"), (b"\xfe\xff", "utf-16-be")):
+        if data.startswith(mark):
+            return data[2:].decode(encoding, "replace").encode("utf-8"), f"read as {encoding}"
+    if data.startswith(b"\xef\xbb\xbf"):
+        return b"   " + data[3:], ""
+    if b"\0" in data[:8192]:
+        return b"", "binary"
+    return data, ""
+
+
+def blanked(data: bytes, patterns: tuple[re.Pattern[bytes], ...]) -> bytes:
+    """The text with each match replaced by blanks of equal length; line ends stay."""
+    for pattern in patterns:
+        data = pattern.sub(_blank, data)
+    return data
+
+
+def without(data: bytes, spans: Iterable[tuple[int, int]]) -> bytes:
+    """The text with some stretches blanked; line ends stay. The spans are in order and apart."""
+    pieces: list[bytes] = []
+    position = 0
+    for start, end in spans:
+        pieces += (data[position:start], _blank_bytes(data[start:end]))
+        position = end
+    pieces.append(data[position:])
+    return b"".join(pieces)
+
+
+def _blank(match: re.Match[bytes]) -> bytes:
+    text = match.group()
+    start = match.start()
+    if start and match.string[start - 1] in _WORD:
+        return text  # The end of a longer name. (A \b in front of the pattern costs twice the time.)
+    return b" " * len(text) if b"\n" not in text else _blank_bytes(text)
+
+
+def _blank_bytes(text: bytes) -> bytes:
+    return b"\n".join(b" " * len(line) for line in text.split(b"\n"))
+
+
+def directives(data: bytes) -> Directives:
+    """Read all preprocessor lines. Never raises; an unbalanced #endif or #if is passed over."""
+    found = Directives([], [], [0], [""], [], [])
+    if b"#" not in data:
+        return found
+    stack: list[_Level] = []
+    groups = 0
+    pending_guard = b""
+    for match in _DIRECTIVE.finditer(data):
+        word = match.group(1)
+        if word == b"include":
+            path = _INCLUDE.match(match.group(2))
+            if path:
+                found.includes.append((path.group(1).decode("utf-8", "replace"), match.start(2) + 1))
+            continue
+        if word == b"define":
+            _define(found, match)
+            if stack and pending_guard and match.group(2).split(b"(")[0].strip() == pending_guard:
+                stack[-1] = stack[-1]._replace(condition="")  # An include guard is no condition.
+                found.guards[-1] = _joined(stack)
+            pending_guard = b""
+            continue
+        pending_guard = b""
+        if word in (b"if", b"ifdef", b"ifndef"):
+            condition = _condition(match.group(2))
+            if word == b"ifdef":
+                condition = f"defined({condition})"
+            elif word == b"ifndef":
+                pending_guard = match.group(2).strip()
+                condition = f"!defined({condition})"
+            stack.append(_Level(condition, match.end(), groups, 0))
+            groups += 1
+        elif word in (b"else", b"elif") and stack:
+            top = stack[-1]
+            found.branches.append((top.start, match.start(), top.group, top.number))
+            condition = _condition(match.group(2)) if word == b"elif" else _negated(top.condition)
+            stack[-1] = _Level(condition, match.end(), top.group, top.number + 1)
+        elif word == b"endif" and stack:
+            top = stack.pop()
+            if top.number:
+                found.branches.append((top.start, match.start(), top.group, top.number))
+        else:
+            continue
+        found.guard_starts.append(match.end())
+        found.guards.append(_joined(stack))
+    return found
+
+
+def guard_at(directives: Directives, offset: int) -> str:
+    """The conditions of the #if lines around an offset, outermost first; '' for none."""
+    if len(directives.guards) == 1:
+        return ""
+    return directives.guards[bisect_right(directives.guard_starts, offset) - 1]
+
+
+def _define(found: Directives, match: re.Match[bytes]) -> None:
+    define = _DEFINE.match(match.group(2))
+    if define is None:
+        return
+    name, parameters, body = define.groups()
+    found.spans.append((match.start(), match.end()))
+    found.macros.append(
+        Macro(
+            name.decode(),
+            None
+            if parameters is None
+            else tuple(p.strip().decode("utf-8", "replace") for p in parameters.split(b",") if p.strip()),
+            _CONTINUATION.sub(b"\n", _COMMENT.sub(b" ", body)).strip().decode("utf-8", "replace"),
+            match.start(2),
+            match.end(),
+        )
+    )
+
+
+def _condition(text: bytes) -> str:
+    return " ".join(_CONTINUATION.sub(b" ", _COMMENT.sub(b" ", text)).decode("utf-8", "replace").split())
+
+
+def _negated(condition: str) -> str:
+    if not condition:
+        return ""
+    if condition.startswith("!defined(") and condition.count("(") == 1:
+        return condition[1:]
+    return f"!({condition})" if " " in condition else f"!{condition}"
+
+
+def _joined(stack: list[_Level]) -> str:
+    return " && ".join(level.condition for level in stack if level.condition)

@@ -1,0 +1,117 @@
+"""Substitution of function-like C macros, as far as finding what they define needs it.
+
+`#` and `##` are honoured, nested uses are expanded by the caller's table. No conditionals, no
+object-like macros: what a use makes is wanted, not what a compiler would see.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from torchtalkd.parse.cpp_text import Macro
+
+MAX_DEPTH = 8
+MAX_EXPANSION = 200_000
+"""Bytes of one use's expansion; a macro that doubles itself stops here."""
+
+_TOKEN = re.compile(r'"(?:[^"\\\n]|\\.)*"|\'(?:[^\'\\\n]|\\.)*\'|[A-Za-z_]\w*|\s*##\s*|#|[^A-Za-z_"\'#]+|.', re.DOTALL)
+
+
+def arguments(text: str, start: int) -> tuple[list[str], int] | None:
+    """The arguments in the parentheses that open at `start`, and the offset behind them.
+
+    None when they do not close within 20,000 characters.
+    """
+    if start >= len(text) or text[start] != "(":
+        return None
+    found: list[str] = []
+    depth, begin, position = 0, start + 1, start
+    limit = min(len(text), start + 20_000)
+    while position < limit:
+        character = text[position]
+        if character in "([{":
+            depth += 1
+        elif character in ")]}":
+            depth -= 1
+            if depth == 0:
+                last = text[begin:position].strip()
+                if last or found:
+                    found.append(last)
+                return found, position + 1
+        elif character == "," and depth == 1:
+            found.append(text[begin:position].strip())
+            begin = position + 1
+        elif character in "\"'":
+            if character == "'" and position and (text[position - 1].isalnum()):
+                position += 1  # A digit separator: 1'000.
+                continue
+            position += 1
+            while position < limit and text[position] != character:
+                position += 2 if text[position] == "\\" else 1
+        position += 1
+    return None
+
+
+def substitute(macro: Macro, values: list[str]) -> str:
+    """The body with its parameters replaced; missing arguments are empty."""
+    parameters = macro.parameters or ()
+    table: dict[str, str] = {}
+    for index, parameter in enumerate(parameters):
+        if parameter.endswith("..."):
+            name = parameter[:-3].strip() or "__VA_ARGS__"
+            table[name] = ", ".join(values[index:])
+        else:
+            table[parameter] = values[index] if index < len(values) else ""
+    out: list[str] = []
+    tokens = _TOKEN.findall(macro.body)
+    index = 0
+    while index < len(tokens):
+        token = tokens[index]
+        if token.strip() == "##":
+            if out:
+                out[-1] = out[-1].rstrip()
+        elif token == "#" and index + 1 < len(tokens) and tokens[index + 1] in table:
+            index += 1
+            out.append('"' + table[tokens[index]].replace("\\", "\\\\").replace('"', '\\"') + '"')
+        elif token in table:
+            out.append(table[token])
+        else:
+            out.append(token)
+        index += 1
+    return "".join(out)
+
+
+def expand(
+    text: str,
+    table: Mapping[str, Macro],
+    pattern: re.Pattern[str],
+    active: frozenset[str] = frozenset(),
+) -> str:
+    """The text with each use of a macro of the table replaced, uses within included.
+
+    `pattern` is the table's (`pattern_of`); a macro in `active` is not expanded within itself.
+    Text that grows past MAX_EXPANSION or nests deeper than MAX_DEPTH stays as it is.
+    """
+    if len(active) >= MAX_DEPTH or len(text) > MAX_EXPANSION:
+        return text
+    out: list[str] = []
+    position = 0
+    for match in pattern.finditer(text):
+        name = match.group(1)
+        if match.start() < position or name in active:
+            continue
+        found = arguments(text, match.end() - 1)
+        if found is None:
+            continue
+        values, end = found
+        out.append(text[position : match.start()])
+        out.append(expand(substitute(table[name], values), table, pattern, active | {name}))
+        position = end
+    out.append(text[position:])
+    return "".join(out)
+
+
+def pattern_of(table: Mapping[str, Macro]) -> re.Pattern[str]:
+    """Matches a name of the table, in front of an opening parenthesis; group 1 is the name."""
+    return re.compile(r"\b(" + "|".join(map(re.escape, table)) + r")\s*\(")

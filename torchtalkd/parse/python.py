@@ -1,0 +1,53 @@
+"""Python → FileFacts. Pure; never raises for any bytes.
+
+The stages: `python_source` (bytes → UTF-8), `python_tree` (one tree, one query),
+`python_outline` (definitions, scopes, what names mean), `python_aliases`, `python_uses`
+(calls and values: the hot loop), `python_bindings` (what the manifest's conventions bind).
+"""
+
+from __future__ import annotations
+
+from torchtalkd.conventions.values import Conventions
+from torchtalkd.facts import FileFacts, Problem
+from torchtalkd.parse.python_aliases import read_aliases
+from torchtalkd.parse.python_bindings import bindings_of, read_bindings, read_layers
+from torchtalkd.parse.python_names import canonical, module_name, package_of
+from torchtalkd.parse.python_outline import Outline, outline
+from torchtalkd.parse.python_source import source_text
+from torchtalkd.parse.python_tree import read_tree
+from torchtalkd.parse.python_uses import read_uses
+
+
+def parse_python(path: str, data: bytes, conventions: Conventions, language: str, role: str) -> FileFacts:
+    """All that one Python file says. `role` test: its imports make no aliases."""
+    python = conventions.python
+    data, problems = source_text(data)
+    tree = read_tree(data)
+    if tree.error_line:
+        problems.append(Problem(tree.error_line, "syntax", "this text is not Python that the grammar knows"))
+    module = module_name(path, python.roots)
+    out, uses = outline(tree, data, module, package_of(path, module), role == "test")
+    read_aliases(out)
+    bindings = bindings_of(python)
+    calls = read_uses(out, uses, bindings.wanted)
+    _tell_decorators(out)
+    read_bindings(out, calls, bindings, path, conventions.rules.operator_namespace)
+    read_layers(out, bindings, path)
+    return FileFacts(path, language, role, tuple(out.definitions), tuple(out.references), tuple(problems))
+
+
+def _tell_decorators(out: Outline) -> None:
+    for ordinal, nodes in out.decorators.items():
+        d = out.definitions[ordinal]
+        names: list[str] = []
+        for node in nodes:
+            while node.type == "call" and (function := node.child_by_field_name("function")) is not None:
+                node = function
+            written = out.data[node.start_byte : node.end_byte]
+            name = out.resolve(written, d.scope) or (
+                written.decode("utf-8", "replace") if node.type in ("identifier", "attribute") else ""
+            )
+            if name:
+                names.append(canonical(name))
+        if names:
+            out.definitions[ordinal] = d._replace(detail={"decorators": names})

@@ -1,0 +1,111 @@
+"""Names that a Python file gives to other names: `conv2d = _add_docstr(torch.conv2d, …)`. Pure.
+
+Only in a module's or class's body, where the name can be seen from elsewhere. Also what the
+module says it exports, `__all__`.
+"""
+
+from __future__ import annotations
+
+from tree_sitter import Node
+
+from torchtalkd import keys
+from torchtalkd.facts import Definition, Reference
+from torchtalkd.parse.python_names import is_operators, key_of
+from torchtalkd.parse.python_outline import Assigned, Outline
+from torchtalkd.parse.python_values import Text, arguments_of, chain_of, unwrapped, values_of
+
+_WRAPPERS = frozenset((b"staticmethod", b"classmethod", b"property"))
+"""Builtins whose result stands for what they are given; that of `len(x)` does not."""
+
+
+def read_aliases(out: Outline) -> None:
+    """Add the file's aliases and `__all__` to the outline, and their names to `out.names`."""
+    for assigned in out.assigned:
+        _read(out, assigned)
+    _read_exports(out)
+
+
+def _read(out: Outline, assigned: Assigned) -> None:
+    name, owner = assigned
+    value = _value(name)
+    if value is None:
+        return
+    wrapper = ""
+    if value.type == "call":
+        function = value.child_by_field_name("function")
+        positional = arguments_of(value, out).positional
+        if function is None or not positional:
+            return
+        wrapper = _wrapper(out, function, owner)
+        value = positional[0]
+        if not wrapper or (value.type == "identifier" and out.text(value).encode() in out.names.modules):
+            return
+    chain = chain_of(value, out)
+    target = out.resolve(chain, owner) if chain else ""
+    if not target:
+        return
+    text = out.data[name.start_byte : name.end_byte]
+    full = f"{out.definitions[owner].name}.{out.text(name)}"
+    if target == full:
+        return
+    if owner == 0:
+        out.names.top[text] = target if is_operators(target) and not wrapper else full
+    else:
+        out.names.member(owner, text, full)
+    row, column = name.start_point
+    detail = {"wrapper": wrapper} if wrapper else None
+    ordinal = len(out.definitions)
+    out.definitions.append(
+        Definition(
+            keys.py(full), full, "alias", row + 1, column, value.end_point.row + 1, owner, detail=detail
+        )
+    )
+    at = value.start_point
+    out.references.append(Reference(key_of(target), target, "target", at.row + 1, at.column, ordinal))
+    out.told.add(value.start_byte)
+
+
+def _value(name: Node) -> Node | None:
+    """What is assigned to a name; of `a = b = x` the x."""
+    assignment = name.parent
+    value = assignment.child_by_field_name("right") if assignment is not None else None
+    while value is not None and value.type == "assignment":
+        value = value.child_by_field_name("right")
+    return unwrapped(value) if value is not None else None
+
+
+def _wrapper(out: Outline, function: Node, owner: int) -> str:
+    """The name of what wraps; of `register(x)(f)` that of `register`."""
+    while function.type == "call":
+        inner = function.child_by_field_name("function")
+        if inner is None:
+            return ""
+        function = inner
+    chain = chain_of(function, out)
+    if chain in _WRAPPERS:
+        return chain.decode()
+    return out.resolve(chain, owner) if chain else ""
+
+
+def _read_exports(out: Outline) -> None:
+    if not out.exports:
+        return
+    listed: list[str] = []
+    for name in out.exports:
+        value = _value(name)
+        pending = [value] if value is not None else []
+        while pending:  # `__all__ = [...] + other.__all__ + [...]`
+            node = pending.pop()
+            if node.type == "binary_operator":
+                pending += reversed(node.named_children)
+            elif node.type in ("list", "tuple"):
+                for item in values_of(node, out):
+                    if isinstance(item, Text) and item.value not in listed:
+                        listed.append(item.value)
+    first = out.exports[0]
+    row, column = first.start_point
+    full = f"{out.module}.__all__"
+    end = first.parent.end_point.row + 1 if first.parent is not None else row + 1
+    out.definitions.append(
+        Definition(keys.py(full), full, "variable", row + 1, column, end, 0, detail={"names": listed})
+    )

@@ -1,0 +1,319 @@
+"""The frame of a Python file: definitions with their scopes, and what its names mean. Pure.
+
+One walk over the structural matches, in document order. The enclosing definition is found by
+a stack of end bytes; asking a node for its parent would cost more than all the rest.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from tree_sitter import Node
+
+from torchtalkd import keys
+from torchtalkd.facts import Definition, Kind, Reference
+from torchtalkd.parse.python_names import (
+    Names,
+    canonical,
+    imported_module,
+    is_operators,
+    key_of,
+)
+from torchtalkd.parse.python_tree import Match, Pattern, Tree
+
+_PARAMETER = re.compile(rb"(?:^\(|,)[\s*]*([A-Za-z_\x80-\xff][\w\x80-\xff]*)")
+_SPACE = re.compile(r"\s+")
+_BLANK = re.compile(rb"\s")
+CHAIN = re.compile(rb"[A-Za-z_\x80-\xff][\w\x80-\xff]*(?:\s*\.\s*[A-Za-z_\x80-\xff][\w\x80-\xff]*)*")
+"""A dotted name, white space around the dots included."""
+_LONGEST_SIGNATURE = 4_000
+
+
+class Assigned(NamedTuple):
+    """A name bound by an assignment in a module's or class's body."""
+
+    name: Node
+    owner: int
+
+
+@dataclass(slots=True)
+class Outline:
+    """What the structural matches say; the rest of the file is read against it."""
+
+    data: bytes
+    module: str
+    package: str
+    definitions: list[Definition]
+    names: Names = field(default_factory=Names)
+    references: list[Reference] = field(default_factory=list)
+    changes: list[int] = field(default_factory=list)
+    """Bytes at which the enclosing definition changes, ascending…"""
+    owners: list[int] = field(default_factory=list)
+    """…and the ordinal that holds from there on."""
+    by_start: dict[int, int] = field(default_factory=dict)
+    """First byte of a definition's name → its ordinal."""
+    assigned: list[Assigned] = field(default_factory=list)
+    exports: list[Node] = field(default_factory=list)
+    """Names `__all__` that are assigned or added to."""
+    decorators: dict[int, list[Node]] = field(default_factory=dict)
+    """Ordinal → the expressions that decorate it."""
+    told: set[int] = field(default_factory=set)
+    """First bytes of names that have their reference already: bases, targets, launches."""
+
+    def text(self, node: Node) -> str:
+        """The node's text."""
+        return self.data[node.start_byte : node.end_byte].decode("utf-8", "replace")
+
+    def resolve(self, chain: bytes, owner: int) -> str:
+        """A dotted name's full name by this file's names; '' when its root is not known."""
+        root, dot, rest = chain.partition(b".")
+        root = root.strip()
+        names = self.names
+        base: str | None
+        inside = names.scoped.get(owner)
+        if inside and root in inside:
+            base = inside[root]
+        elif root in names.local:
+            base = self.local(root, owner)
+        else:
+            base = names.top.get(root)
+        if not base:
+            return ""
+        if not dot:
+            return base
+        name = f"{base}.{rest.decode('utf-8', 'replace')}"
+        return canonical(_SPACE.sub("", name) if _BLANK.search(rest) else name)
+
+    def local(self, name: bytes, owner: int) -> str | None:
+        """What a name means in a function: its own, then its callers' around it, then the module's."""
+        scoped, definitions, scope = self.names.scoped, self.definitions, owner
+        while scope > 0:
+            inside = scoped.get(scope)
+            if inside and name in inside and (scope == owner or definitions[scope].kind != "class"):
+                return inside[name]
+            scope = definitions[scope].scope
+        return self.names.top.get(name)
+
+
+def outline(tree: Tree, data: bytes, module: str, package: str, is_test: bool) -> tuple[Outline, list[Match]]:
+    """The outline, and the matches that are left for `python_uses`."""
+    lines = data.count(b"\n") + (not data.endswith(b"\n"))
+    out = Outline(data, module, package, [Definition(keys.py(module), module, "module", 1, 0, max(lines, 1))])
+    stack: list[tuple[int, int]] = [(1 << 62, 0)]  # end byte, ordinal
+    changes, owners = out.changes, out.owners
+    changes.append(0)
+    owners.append(0)
+    waiting: list[Node] = []  # decorators of the next definition
+    bound: list[tuple[bytes, int, Node]] = []
+    parameters: list[tuple[int, bytes]] = []
+    rest: list[Match] = []
+    leave = rest.append
+    function, class_, bases, decorator, name_bound, augmented = (
+        int(pattern)
+        for pattern in (
+            Pattern.FUNCTION,
+            Pattern.CLASS,
+            Pattern.BASES,
+            Pattern.DECORATOR,
+            Pattern.BOUND,
+            Pattern.AUGMENTED,
+        )
+    )
+    end, owner = stack[-1]
+    for match in tree.matches:
+        index, captured = match
+        if index > augmented:
+            leave(match)
+            continue
+        if index <= class_:
+            node = captured["body"][0]
+        elif index == bases:
+            node = captured["bases"][0]
+        elif index == decorator:
+            node = captured["decorator"][0]
+        else:
+            node = captured["star" if index == Pattern.STAR else "name"][0]
+        start = node.start_byte
+        while start >= end:
+            stack.pop()
+            changes.append(end)
+            end, owner = stack[-1]
+            owners.append(owner)
+        if index == name_bound:
+            bound.append((data[start : node.end_byte], owner, node))
+        elif index <= class_:
+            name = captured["name"][0]
+            first = name.start_byte
+            if first in out.by_start:
+                continue
+            signature = b""
+            if index == function:
+                list_ = captured["parameters"][0]
+                signature = data[list_.start_byte : list_.end_byte]
+                if len(signature) > 6:
+                    parameters.append((len(out.definitions), signature))
+            ordinal = _define(out, "class" if index == class_ else "function", name, node, owner, signature)
+            if waiting:
+                out.decorators[ordinal] = waiting
+                waiting = []
+            end, owner = min(tree.ends.get(first, node.end_byte), end), ordinal
+            stack.append((end, owner))
+            changes.append(start)
+            owners.append(owner)
+        elif index == decorator:
+            waiting.append(node)
+        elif index == bases:
+            _read_bases(out, node, owner)
+        elif index == augmented:
+            if owner == 0 and data[start : node.end_byte] == b"__all__":
+                out.exports.append(node)
+        else:
+            _read_import(out, index, captured, owner, is_test)
+    while len(stack) > 1:
+        changes.append(stack.pop()[0])
+        owners.append(stack[-1][1])
+    changes.append(1 << 63)
+    _hide(out, parameters, bound)
+    return out, rest
+
+
+def _define(out: Outline, kind: Kind, name: Node, node: Node, owner: int, parameters: bytes) -> int:
+    """Add a function or class; its ordinal."""
+    first = name.start_byte
+    text = out.data[first : name.end_byte]
+    last = text.decode("utf-8", "replace")
+    around = out.definitions[owner]
+    full = f"{around.name}.{last}"
+    signature = parameters[:_LONGEST_SIGNATURE].decode("utf-8", "replace")
+    if "\n" in signature or "  " in signature:
+        signature = _SPACE.sub(" ", signature)
+    row, column = name.start_point
+    ordinal = len(out.definitions)
+    out.definitions.append(
+        Definition(
+            keys.py(last), full, kind, row + 1, column, node.end_point.row + 1, owner, False, False, signature
+        )
+    )
+    out.by_start[first] = ordinal
+    if owner == 0:
+        out.names.top[text] = full
+    elif around.kind == "class":
+        out.names.member(owner, text, full)
+    else:
+        out.names.bind(owner, text, full)
+    return ordinal
+
+
+def _hide(out: Outline, parameters: list[tuple[int, bytes]], bound: list[tuple[bytes, int, Node]]) -> None:
+    # Only now all names of the module are known: those of a function that are equal hide them.
+    names, definitions, data = out.names, out.definitions, out.data
+    known = names.top.keys() | names.local
+    for ordinal, text in parameters:
+        hidden = known.intersection(_PARAMETER.findall(text))
+        for name in hidden:
+            names.bind(ordinal, name, None)
+    for text, owner, node in bound:
+        if definitions[owner].kind != "function":
+            if text == b"__all__" and owner == 0:
+                out.exports.append(node)
+            elif node.parent is not None and node.parent.type == "assignment":
+                out.assigned.append(Assigned(node, owner))
+            continue
+        end = node.end_byte
+        if b"ops" in data[end : end + 80] and _bind_operators(out, text, owner, node):
+            continue
+        if text in known:
+            inside = names.scoped.get(owner)
+            if not inside or text not in inside:
+                names.bind(owner, text, None)
+
+
+def _bind_operators(out: Outline, text: bytes, owner: int, name: Node) -> bool:
+    """Follow `aten = torch.ops.aten` in a function."""
+    value = name.next_named_sibling
+    if value is None or value.type != "attribute":
+        return False
+    meaning = out.resolve(out.data[value.start_byte : value.end_byte], owner)
+    if not is_operators(meaning):
+        return False
+    out.names.bind(owner, text, meaning)
+    return True
+
+
+def _read_bases(out: Outline, bases: Node, owner: int) -> None:
+    for base in bases.named_children:
+        if base.type == "subscript":
+            base = base.child_by_field_name("value") or base
+        if base.type not in ("identifier", "attribute"):
+            continue
+        text = out.data[base.start_byte : base.end_byte]
+        if not CHAIN.fullmatch(text):
+            continue
+        # The class itself is the innermost definition here; its bases are looked up around it.
+        name = out.resolve(text, out.definitions[owner].scope) or _SPACE.sub(
+            "", text.decode("utf-8", "replace")
+        )
+        row, column = base.start_point
+        out.references.append(Reference(key_of(name), name, "base", row + 1, column, owner))
+        out.told.add(base.start_byte)
+
+
+def _read_import(
+    out: Outline, index: int, captured: dict[str, list[Node]], owner: int, is_test: bool
+) -> None:
+    names = out.names
+    module = ""
+    if index != Pattern.IMPORT:
+        module = imported_module(_tight(out.text(captured["module"][0])), out.package)
+    if index == Pattern.STAR:
+        row, column = captured["star"][0].start_point
+        names.star = True
+        out.references.append(Reference(keys.py(module), module, "star", row + 1, column, owner))
+        return
+    node = place = captured["name"][0]
+    written, as_, local = out.text(node).partition(" as ")
+    if as_:
+        place = node.child_by_field_name("alias") or node
+        local = out.text(place)
+    written = _tight(written)
+    full = canonical(f"{module}.{written}" if module else written)
+    key = key_of(full)
+    row, column = node.start_point
+    out.references.append(Reference(key, full, "import", row + 1, column, owner))
+    meaning = full
+    if not as_:
+        local = written
+        if index == Pattern.IMPORT:
+            local = meaning = written.partition(".")[0]
+    name = local.encode()
+    if owner == 0:
+        names.top[name] = meaning
+        if index == Pattern.IMPORT:
+            names.modules.add(name)
+        elif not is_test:
+            mine = f"{out.module}.{local}"
+            at = place.start_point
+            out.references.append(Reference(key, full, "target", row + 1, column, len(out.definitions)))
+            out.definitions.append(
+                Definition(
+                    keys.py(local),
+                    mine,
+                    "alias",
+                    at.row + 1,
+                    at.column,
+                    at.row + 1,
+                    0,
+                    detail={"import": True},
+                )
+            )
+    elif out.definitions[owner].kind == "class":
+        names.member(owner, name, meaning)
+    else:
+        names.bind(owner, name, meaning)
+
+
+def _tight(text: str) -> str:
+    """A dotted name without the white space that may stand in it."""
+    return text if text.isidentifier() else _SPACE.sub("", text)

@@ -1,0 +1,211 @@
+"""Where a Python file uses names: calls, values, launches. Pure.
+
+The hot loop of the parser: PyTorch has 600,000 calls. What a written name means is worked out
+once a file, unless a function or class has a name of its own that hides the module's.
+"""
+
+from __future__ import annotations
+
+import builtins
+import re
+from collections.abc import Callable
+from functools import partial
+from typing import Final, NamedTuple
+
+from tree_sitter import Node
+
+from torchtalkd import keys
+from torchtalkd.facts import Reference, ReferenceKind
+from torchtalkd.parse.python_names import key_of
+from torchtalkd.parse.python_outline import CHAIN, Outline
+from torchtalkd.parse.python_tree import Match, Pattern
+
+_BUILTINS: Final = frozenset(name.encode() for name in dir(builtins))
+_SELF: Final = (b"self", b"cls")
+_LAST_NAME: Final = re.compile(rb"[A-Za-z_\x80-\xff][\w\x80-\xff]*\Z")
+_QUOTES: Final = (b'"', b"'")
+_MOST_KEPT: Final = 200_000
+_LONGEST_KEPT: Final = 80
+_LONGEST_READ: Final = 400
+"""Of a callee's text; of a longer one (a chain of calls) only the last name is read, so that
+a chain of 10,000 calls does not cost 10,000 copies of itself."""
+
+
+class Use(NamedTuple):
+    """What a callee means."""
+
+    key: str
+    """'' when nothing is known about it: then there is no reference."""
+    name: str
+    kind: ReferenceKind
+    binds: str
+    """The last component that a convention knows as a binding; '' for others."""
+    width: int
+    """Bytes from the written name to the end of the callee; 0: the callee's own begin counts."""
+
+
+class BindingCall(NamedTuple):
+    """A call, or a decorator without arguments, that a convention may read as a binding."""
+
+    callee: Node
+    owner: int
+    last: str
+
+
+class Wanted:
+    """Which last components may be bindings, and what methods of unknown receivers mean.
+
+    The latter depends on the name alone, so it is kept from file to file.
+    """
+
+    def __init__(self, binds: Callable[[str], bool]) -> None:
+        self.binds = binds
+        self.methods: dict[bytes, Use] = {}
+        self.own: dict[bytes, Use] = {}
+
+    def trim(self) -> None:
+        """Forget what is kept when it is much: a process may live long."""
+        for kept in (self.methods, self.own):
+            if len(kept) > _MOST_KEPT:
+                kept.clear()
+
+    def method(self, last: bytes, receiver: str) -> Use:
+        """A method of an unknown receiver, or of `self` or `super()`."""
+        name = last.decode("utf-8", "replace")
+        binds = name if self.binds(name) else ""
+        # `self.f` stands at self; of `x.g(y).f` it is the f that is looked for.
+        width = len(last) + (5 if receiver == "self." else 0)
+        use = Use(keys.attr(name), receiver + name, "method", binds, width)
+        if not receiver:
+            self.methods[last] = use
+        elif receiver == "self.":
+            self.own[last] = use
+        return use
+
+
+_NOTHING: Final = Use("", "", "call", "", 0)
+
+
+def read_uses(out: Outline, matches: list[Match], wanted: Wanted) -> list[BindingCall]:
+    """Add the file's uses to `out.references`; return the calls that may be bindings."""
+    data, names, told, definitions = out.data, out.names, out.told, out.definitions
+    top, local = names.top, names.local
+    add, make = out.references.append, partial(tuple.__new__, Reference)
+    methods, own = wanted.methods, wanted.own
+    kept: dict[bytes, Use] = {}
+    values: dict[bytes, tuple[str, str]] = {}
+    bindings: list[BindingCall] = []
+    changes, owners = out.changes, out.owners
+    place, owner, change, in_class = 0, 0, out.changes[1], False
+    call, generator, launch, value = (
+        int(pattern) for pattern in (Pattern.CALL, Pattern.GENERATOR_CALL, Pattern.LAUNCH, Pattern.VALUE)
+    )
+    is_chain = CHAIN.fullmatch
+    # Matches come in the order in which they end. That is document order as far as
+    # definitions go, for no expression contains one.
+    for index, captured in matches:
+        if index == value:
+            node = captured["value"][0]
+            start = node.start_byte
+            text = data[start : node.end_byte]
+            base = text.partition(b".")[0]
+            if (base not in top and base not in local) or start in told:
+                continue
+            while start >= change:
+                place += 1
+                owner, change = owners[place], changes[place + 1]
+                in_class = definitions[owner].kind == "class"
+            meaning = None if in_class else values.get(text)
+            if meaning is None:
+                name = out.resolve(text, owner) if is_chain(text) else ""
+                meaning = (key_of(name), name) if name else ("", "")
+                if not in_class and base not in local:
+                    values[text] = meaning
+            if meaning[0]:
+                row, column = node.start_point
+                add(make((meaning[0], meaning[1], "address", row + 1, column, owner, -1)))
+            continue
+
+        node = captured["callee"][0]
+        start, end = node.start_byte, node.end_byte
+        while start >= change:
+            place += 1
+            owner, change = owners[place], changes[place + 1]
+            in_class = definitions[owner].kind == "class"
+
+        if index == launch:
+            text = data[start:end]
+            name = out.resolve(text, owner) if is_chain(text) else ""
+            if name:
+                row, column = node.start_point
+                add(make((key_of(name), name, "launch", row + 1, column, owner, -1)))
+                told.add(start)
+            continue
+
+        if end - start > _LONGEST_READ:
+            text = b"()" + data[end - _LONGEST_READ : end]
+        else:
+            text = data[start:end]
+        use: Use | None
+        if (
+            index != call
+            and (dot := text.find(b".")) > 0
+            and (base := text[:dot]) not in top
+            and base not in local
+        ):
+            last_dot = text.rfind(b".")
+            last = text[last_dot + 1 :]
+            if last_dot == 4 and base == b"self":
+                use = own.get(last)
+            elif text[:1] in _QUOTES:
+                continue
+            else:
+                use = methods.get(last)
+            if use is None:
+                use = _understood(out, text, owner, wanted)
+        else:
+            use = None if in_class else kept.get(text)
+            if use is None:
+                use = _understood(out, text, owner, wanted)
+                if not in_class and len(text) <= _LONGEST_KEPT and text.partition(b".")[0] not in local:
+                    kept[text] = use
+        key, name, kind, binds, width = use
+        if binds:
+            bindings.append(BindingCall(node, owner, binds))
+        if key:
+            count = 1 if index == generator else captured["arguments"][0].named_child_count
+            if width:
+                row, column = node.end_point
+                column -= width
+            else:
+                row, column = node.start_point
+            add(make((key, name, kind, row + 1, column, owner, count)))
+    wanted.trim()
+    return bindings
+
+
+def _understood(out: Outline, text: bytes, owner: int, wanted: Wanted) -> Use:
+    """What a callee means."""
+    root, dot, rest = text.partition(b".")
+    root = root.rstrip()
+    if not dot or CHAIN.fullmatch(text):
+        last = text.rpartition(b".")[2].strip()
+        written = last.decode("utf-8", "replace")
+        name = out.resolve(text, owner)
+        if name:
+            final = name.rpartition(".")[2]
+            binds = final if wanted.binds(final) else written if wanted.binds(written) else ""
+            return Use(key_of(name), name, "call", binds, 0)
+        if not dot:
+            binds = written if wanted.binds(written) else ""
+            # With a star import in the file, a name of nobody may come from there.
+            if out.names.star and root not in _BUILTINS and root not in out.names.local:
+                return Use(keys.py(written), written, "call", binds, 0)
+            return _NOTHING._replace(binds=binds)
+        if root in _SELF and b"." not in rest:
+            return wanted.method(last, "self.")._replace(width=len(text))
+        return wanted.method(last, "")
+    found = _LAST_NAME.search(text)
+    if found is None or text[:1] in _QUOTES:
+        return _NOTHING
+    return wanted.method(found[0], "super()." if text == b"super()." + found[0] else "")

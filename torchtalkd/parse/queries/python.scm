@@ -1,0 +1,46 @@
+; What is read from a Python file, as one query: a second query costs a second walk of the tree.
+; The order of the patterns is known to parse/python_tree.py (`Pattern`).
+
+; 0-2: definitions
+(function_definition name: (identifier) @name parameters: (parameters) @parameters) @body
+(class_definition name: (identifier) @name) @body
+(class_definition superclasses: (argument_list) @bases)
+; 3: decorators stand before what they decorate
+(decorator (_) @decorator)
+; 4-6: imports, one match for each imported name
+(import_statement name: (_) @name)
+(import_from_statement module_name: (_) @module name: (_) @name)
+(import_from_statement module_name: (_) @module (wildcard_import) @star)
+; 7-8: names that are bound
+[
+  (assignment left: (identifier) @name)
+  (for_statement left: (identifier) @name)
+  (as_pattern_target (identifier) @name)
+]
+(augmented_assignment left: (identifier) @name)
+
+; 9-12: calls
+(call function: (identifier) @callee arguments: (argument_list) @arguments)
+(call function: (attribute) @callee arguments: (argument_list) @arguments)
+(call function: [(identifier) (attribute)] @callee arguments: (generator_expression))
+(call function: (subscript value: [(identifier) (attribute)] @callee))
+; 13: a plain or dotted name where its value is used. (Each match costs a microsecond, and most
+; attributes are of local variables: so not every place where a value can stand is here.)
+[
+  (argument_list [(identifier) (attribute)] @value)
+  (keyword_argument value: [(identifier) (attribute)] @value)
+  (assignment right: [(identifier) (attribute)] @value)
+  (default_parameter value: [(identifier) (attribute)] @value)
+  (typed_default_parameter value: [(identifier) (attribute)] @value)
+  (decorator [(identifier) (attribute)] @value)
+  (return_statement [(identifier) (attribute)] @value)
+  (list [(identifier) (attribute)] @value)
+  (tuple [(identifier) (attribute)] @value)
+  (set [(identifier) (attribute)] @value)
+  (expression_list [(identifier) (attribute)] @value)
+  (pair key: [(identifier) (attribute)] @value)
+  (pair value: [(identifier) (attribute)] @value)
+  (comparison_operator [(identifier) (attribute)] @value)
+  (conditional_expression [(identifier) (attribute)] @value)
+  (except_clause [(identifier) (attribute)] @value)
+]

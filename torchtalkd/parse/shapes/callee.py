@@ -1,0 +1,115 @@
+"""Which function an argument of a registration names, whatever it is wrapped in.
+
+`&f`, `TORCH_FN(f)`, `TORCH_BOX(&f)`, `CppFunction::makeFromBoxedFunction<&f>()`,
+`static_cast<T>(f)`, `torch::dispatch(key, f)`, a lambda, a fallthrough (torch/library.h,
+torch/csrc/stable/library.h).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from tree_sitter import Node
+
+from torchtalkd import keys
+from torchtalkd.parse.collector import Collector
+
+_NOTHING = frozenset({"nullptr", "NULL", "true", "false", "this", "0"})
+_MAX_DEPTH = 12
+
+
+class Callee(NamedTuple):
+    """What a registration calls."""
+
+    name: str
+    """As written, without template arguments; '' for none."""
+    offset: int
+    form: str
+    """`name`, `lambda`, `fallthrough`, `boxed` or `` (something else)."""
+    dispatch_key: str = ""
+    """The key of a torch::dispatch around it."""
+
+
+def callee(collector: Collector, node: Node) -> Callee:
+    """Read an argument. Never raises; an argument that names no function has no name."""
+    dispatch_key, form = "", "name"
+    for _ in range(_MAX_DEPTH):
+        kind = node.type
+        if kind in ("identifier", "qualified_identifier", "template_function", "type_identifier"):
+            name = keys.without_template_arguments(collector.slice(node)).strip()
+            if name in _NOTHING:
+                break
+            return Callee(name.removeprefix("::"), node.start_byte, form, dispatch_key)
+        if kind == "lambda_expression":
+            return Callee("", node.start_byte, "lambda", dispatch_key)
+        inner = _inner(collector, node)
+        if inner is None:
+            break
+        if inner[1] == "fallthrough":
+            return Callee("", node.start_byte, "fallthrough", dispatch_key)
+        if inner[1] == "boxed":
+            form = "boxed"
+        elif inner[1]:
+            dispatch_key = inner[1]
+        node = inner[0]
+    return Callee("", node.start_byte, "", dispatch_key)
+
+
+def _inner(collector: Collector, node: Node) -> tuple[Node, str] | None:
+    """One wrapper less: (what is inside, `fallthrough` | `boxed` | a dispatch key | '')."""
+    if node.type in ("pointer_expression", "parenthesized_expression", "unary_expression", "cast_expression"):
+        value = node.child_by_field_name("value") or node.child_by_field_name("argument")
+        if value is None:
+            named = node.named_children
+            value = named[-1] if named else None
+        return (value, "") if value is not None else None
+    if node.type in ("compound_literal_expression", "initializer_list"):
+        values = node.child_by_field_name("value") or node
+        named = values.named_children
+        return (named[0], "") if named else None
+    if node.type == "type_descriptor":
+        named = node.named_children
+        return (named[0], "") if named else None
+    if node.type != "call_expression":
+        return None
+    function = node.child_by_field_name("function")
+    arguments = node.child_by_field_name("arguments")
+    if function is None or arguments is None:
+        return None
+    name = collector.slice(function)
+    if "makeFallthrough" in name:
+        return node, "fallthrough"
+    values = collector.arguments(arguments)
+    last = keys.cpp_last(keys.without_template_arguments(name)).rpartition(".")[2]
+    if not values or last == "kernel":
+        templated = _template_argument(function)
+        return (templated, "boxed" if "Boxed" in name else "") if templated is not None else None
+    if last == "dispatch" and len(values) > 1:
+        return values[1], dispatch_key(collector.slice(values[0]))
+    return values[0], "boxed" if last in ("TORCH_BOX", "makeFromBoxedFunction") else ""
+
+
+def _template_argument(function: Node) -> Node | None:
+    """`f<&g>` → the node of `g`'s expression (the last argument: `kernel<decltype(g), &g>`)."""
+    while function.type == "qualified_identifier":
+        deeper = function.child_by_field_name("name")
+        if deeper is None:
+            return None
+        function = deeper
+    if function.type == "field_expression":
+        deeper = function.child_by_field_name("field")
+        if deeper is None:
+            return None
+        function = deeper
+    listed = function.child_by_field_name("arguments")
+    named = listed.named_children if listed is not None else []
+    if not named:
+        return None
+    return named[-1]
+
+
+def dispatch_key(text: str) -> str:
+    """`c10::DispatchKey::CPU` → `CPU`; a string literal's value; '' for something that is no key."""
+    text = text.strip().strip('"')
+    last = text.rpartition("::")[2]
+    return last[1:] if len(last) > 1 and last[0] == "k" and last[1].isupper() else last if last.isidentifier() else ""

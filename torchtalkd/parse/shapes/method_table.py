@@ -1,0 +1,43 @@
+"""`PyMethodDef methods[] = {{"f", (PyCFunction)f, METH_VARARGS, doc}, …}`: CPython's method tables.
+
+Which module or class a table fills is not in the text: `cpp.python_names` of the manifest maps
+a table's name to it; other tables keep their own name in front: `{methods}.f`.
+"""
+
+from __future__ import annotations
+
+from tree_sitter import Node
+
+from torchtalkd import keys
+from torchtalkd.parse.collector import Collector, Scope, string_value
+from torchtalkd.parse.shapes.callee import callee
+
+
+def read(collector: Collector, scope: Scope, name: Node, rows: Node) -> None:
+    """Define each row's Python name."""
+    before = collector.data[max(0, name.start_byte - 60) : name.start_byte]
+    if b"PyMethodDef" not in before.rpartition(b";")[2]:
+        return
+    table = collector.slice(name)
+    owner = collector.spelling.tables.get(table, f"{{{table}}}")
+    for row in rows.named_children:
+        if row.type != "initializer_list":
+            continue
+        values = collector.arguments(row)
+        text = string_value(collector.slice(values[0])) if len(values) > 1 else None
+        if not text:
+            continue
+        full = f"{owner}.{text}"
+        ordinal = collector.define(
+            "python_binding",
+            keys.py(full),
+            full,
+            values[0].start_byte + 1,
+            row.end_byte,
+            scope=scope.ordinal,
+            convention="method_table",
+            detail={"table": table},
+        )
+        target = callee(collector, values[1])
+        if target.name:
+            collector.target(ordinal, target.name, target.offset)

@@ -1,0 +1,252 @@
+"""What a question is answered with: frozen values, and the one mapping from them to JSON.
+
+Places count lines from 1; files are given from the tree's root. `as_json` is the contract for
+scripts: the names of its keys stay.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from torchtalkd.store.view import View
+
+ROLES: Final = (
+    "python",
+    "docs",
+    "yaml",
+    "structured_meta",
+    "structured_impl",
+    "native",
+    "stub_kernel",
+    "gpu_kernel",
+    "registration",
+    "autocast",
+    "batching_rule",
+    "derivative",
+    "autograd_function",
+    "decomposition",
+    "meta",
+    "ref",
+    "lowering",
+    "shape",
+    "jit",
+    "onnx",
+    "test",
+)
+"""What an item can be of a subject, in the order in which answers show them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """One thing that the asked name means."""
+
+    kind: str
+    """operator, python function, class, C++ function, stub, macro, …"""
+    name: str
+    """Its full name: `aten::add`, `torch.nn.functional.layer_norm`, `at::native::add_kernel`."""
+    note: str = ""
+    """What to know at once: its overloads, how the name led here."""
+    ids: tuple[int, ...] = ()
+    """The definitions that it is, for a subject that is no operator."""
+    overloads: tuple[str, ...] = ()
+    """Of an operator: the overloads meant, by full name (`aten::add.Tensor`)."""
+    answered: bool = True
+    """Whether the answer's items are about it; if not, it is only named as another meaning."""
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One place that belongs to a subject."""
+
+    role: str
+    """One of ROLES."""
+    symbol: str
+    """The name that stands there, qualified."""
+    file: str
+    """From the root."""
+    line: int
+    """1-based, of the name."""
+    evidence: str = "exact"
+    """How sure: exact, declared, unique, candidate (see `torchtalkd.link.source`)."""
+    operator: str = ""
+    """The operator that it is a part of, with overload; '' where the subject is none."""
+    dispatch_key: str = ""
+    """CPU, CUDA, CompositeImplicitAutograd, …; '' where it has none."""
+    block_line: int = 0
+    """Of a registration: the line of the library block around it; 0 for none."""
+    operators: tuple[str, ...] = ()
+    """All overloads that share this place, `operator` among them."""
+    kind: str = ""
+    """What kind of definition stands there: function, class, macro, …"""
+    signature: str = ""
+    """The schema, signature or parameter list."""
+    declared_file: str = ""
+    """Where the place is bound, if elsewhere: the yaml line, REGISTER_DISPATCH, a decorator."""
+    declared_line: int = 0
+    """1-based; 0 for none."""
+    convention: str = ""
+    """Which convention bound it: native_functions, dispatch_stub, torch_library, …"""
+    via: str = ""
+    """What lies between it and the kernel that it was reached from: the stub, a helper."""
+    guard: str = ""
+    """The #if conditions around it."""
+    note: str = ""
+    """A word more: a formula, what an alias stands for."""
+    declares: bool = False
+    """A declaration only, not the definition."""
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """What every answer says about the index that it was made from."""
+
+    revision: int
+    """The revision of the index."""
+    commit: str = ""
+    """The commit checked out when it was made, '' if unknown."""
+    branch: str = ""
+    """The branch checked out then, '' if none."""
+    waiting: int = 0
+    """How many files are still to be read."""
+    complete: bool = True
+    """Whether the index holds every file of the tree."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The answer to `trace` or `search`."""
+
+    question: str
+    """trace or search."""
+    query: str
+    """What was asked, as written."""
+    focus: str
+    """Of a trace: full, yaml, dispatch. Of a search: its mode."""
+    subjects: tuple[Subject, ...]
+    """What the query means, the best meaning first. Empty: nothing has that name."""
+    items: tuple[Item, ...]
+    """The places, by subject, layer and importance."""
+    total: int
+    """How many items there are."""
+    standing: Standing
+    """Of which index."""
+    nearest: tuple[str, ...] = ()
+    """Where nothing was found: names that exist and are spelled alike."""
+    error: str = ""
+    """Why the question cannot be answered as asked (an unknown backend); '' if it can."""
+
+    @property
+    def shown(self) -> int:
+        """How many of the items are in this answer."""
+        return len(self.items)
+
+    @property
+    def found(self) -> bool:
+        """Whether the query is the name of something."""
+        return bool(self.subjects)
+
+
+@dataclass(frozen=True, slots=True)
+class StatusAnswer:
+    """What the index is, and how far it is."""
+
+    standing: Standing
+    """Revision, commit, branch, completeness."""
+    root: str
+    """The tree's folder."""
+    harness: str
+    """The manifest that it was read with."""
+    version: str
+    """The tree's own version, '' if it does not say."""
+    files: int
+    """How many files were read."""
+    counts: dict[str, int] = field(default_factory=dict)
+    """How many definitions of each kind."""
+    problems: int = 0
+    """How many things could not be read."""
+    problem_samples: tuple[tuple[str, int, str, str], ...] = ()
+    """Some of them: file, line, kind, message."""
+
+
+def standing(view: View) -> Standing:
+    """What the view's index says of itself."""
+    return Standing(
+        revision=view.revision,
+        commit=view.meta("commit"),
+        branch=view.meta("branch"),
+        waiting=_number(view.meta("waiting")),
+        complete=view.meta("complete") in ("1", "true", "yes"),
+    )
+
+
+def _number(text: str) -> int:
+    return int(text) if text.isdigit() else 0
+
+
+def as_json(answer: Answer | StatusAnswer) -> dict[str, Any]:
+    """The object that `--json` prints: `{query, subjects, items, total, shown, revision, …}`."""
+    if isinstance(answer, StatusAnswer):
+        return {
+            "root": answer.root,
+            "harness": answer.harness,
+            "version": answer.version,
+            **_standing_json(answer.standing),
+            "by_name": {"files": answer.files, "waiting": answer.standing.waiting},
+            "counts": dict(answer.counts),
+            "problems": answer.problems,
+            "problem_samples": [
+                {"file": file, "line": line, "kind": kind, "message": message}
+                for file, line, kind, message in answer.problem_samples
+            ],
+        }
+    found: dict[str, Any] = {
+        "query": answer.query,
+        "subjects": [subject.name for subject in answer.subjects],
+        "subject_kinds": [subject.kind for subject in answer.subjects],
+        "items": [_item_json(item) for item in answer.items],
+        "total": answer.total,
+        "shown": answer.shown,
+        **_standing_json(answer.standing),
+    }
+    if answer.nearest:
+        found["nearest"] = list(answer.nearest)
+    if answer.error:
+        found["error"] = answer.error
+    return found
+
+
+def _standing_json(standing: Standing) -> dict[str, Any]:
+    return {
+        "revision": standing.revision,
+        "commit": standing.commit,
+        "branch": standing.branch,
+        "waiting": standing.waiting,
+        "complete": standing.complete,
+    }
+
+
+_ALWAYS = ("role", "symbol", "operator", "evidence", "file", "line")
+_IF_SAID = (
+    "dispatch_key",
+    "block_line",
+    "operators",
+    "kind",
+    "signature",
+    "declared_file",
+    "declared_line",
+    "convention",
+    "via",
+    "guard",
+    "note",
+    "declares",
+)
+
+
+def _item_json(item: Item) -> dict[str, Any]:
+    found: dict[str, Any] = {name: getattr(item, name) for name in _ALWAYS}
+    for name in _IF_SAID:
+        value = getattr(item, name)
+        if value:
+            found[name] = list(value) if isinstance(value, tuple) else value
+    return found

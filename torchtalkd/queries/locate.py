@@ -1,0 +1,376 @@
+"""locate: what a name means, in any spelling that users have for it.
+
+A subject is something of exactly that name. Nothing merely similar is ever one: where nothing has
+the name, `Located.nearest` says which names are spelled alike. Of several meanings the order is:
+operator, Python, C++, stub, macro; an operator hides the others of a bare name, which are
+then only named. The tests are `tests/test_queries.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from torchtalkd import keys
+from torchtalkd.facts import FiledDefinition
+from torchtalkd.link import functions, operators, python_names, wrappers
+from torchtalkd.link.operators import Family
+from torchtalkd.queries import spelling
+from torchtalkd.queries.answers import Subject
+from torchtalkd.queries.nearest import nearest
+from torchtalkd.store.view import View
+
+MOST_SUBJECTS = 24
+"""Meanings of one kind that are answered; a name like `forward` has thousands."""
+
+_CPP_KINDS = {
+    "function": "C++ function",
+    "class": "C++ class",
+    "kernel": "device kernel",
+    "structured_impl": "structured kernel",
+    "structured_meta": "structured meta function",
+    "stub": "stub",
+    "stub_kernel": "stub",
+    "autograd_function": "autograd function",
+    "variable": "C++ variable",
+}
+_PYTHON_KINDS = {
+    "function": "Python function",
+    "class": "Python class",
+    "module": "Python module",
+    "python_binding": "Python binding",
+    "variable": "Python variable",
+    "alias": "Python alias",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Located:
+    """What a name means."""
+
+    query: str
+    """As asked."""
+    subjects: tuple[Subject, ...]
+    """The best meaning first; empty where nothing has the name."""
+    nearest: tuple[str, ...] = ()
+    """Names that exist, spelled alike; only where there are no subjects."""
+
+
+def locate(view: View, name: str) -> Located:
+    """The subjects that a name means. Read-only."""
+    spelled = spelling.read(name)
+    subjects = _subjects(view, spelled) if spelled.text else []
+    if subjects:
+        return Located(name, tuple(_distinct(subjects)))
+    return Located(name, (), tuple(nearest(view, spelled.text)))
+
+
+def _subjects(view: View, spelled: spelling.Spelled) -> list[Subject]:
+    if spelled.operator:
+        found = operators.family(view, spelled.operator)
+        return [s for s in (_operator(found, spelled.overload),) if s] if found else []
+    if "::" in spelled.text:
+        return _qualified(view, spelled.text)
+    if "." in spelled.text:
+        return _dotted(view, spelled.text)
+    return _bare(view, spelled.text)
+
+
+def _operator(family: Family, overload: str | None, note: str = "") -> Subject | None:
+    """An operator, or those overloads of it that are meant; None, if it has no such overload."""
+    names = family.overloads
+    if overload is not None:
+        wanted = f"{family.name}.{overload}" if overload else family.name
+        if wanted not in names and (names or overload):
+            return None
+        return Subject("operator", wanted, note, overloads=(wanted,))
+    return Subject("operator", family.name, note, overloads=names)
+
+
+# -- aten::mm, at::native::add, at::add
+
+
+def _qualified(view: View, text: str) -> list[Subject]:
+    namespace, _, base = text.rpartition("::")
+    found: list[Subject] = []
+    if "::" not in namespace:
+        found.extend(
+            subject
+            for family in operators.families(view, base)
+            if family.namespace == namespace
+            for subject in [_operator(family, None)]
+            if subject
+        )
+    if not found:
+        found.extend(_of_generated_name(view, text))
+    found.extend(_cpp(view, base, text))
+    return found
+
+
+def _of_generated_name(view: View, text: str) -> list[Subject]:
+    """The operator that a C++ name is made from (at::add, at::_ops::add_Tensor::call), or whose
+    kernels have it (at::native::add)."""
+    first = view.rules.operator_namespace
+    namespace, _, last = text.rpartition("::")
+    native = any(namespace in (scope, scope.partition("::")[2]) for scope in view.rules.native_namespaces)
+    generated = operators.generated_operator(text)
+    if generated:
+        last = generated
+    elif not native:
+        return []
+    note = f"{text} is made of it" if generated else f"{text} is what its kernels are called"
+    for base, overload in operators.readings(view, last):
+        family = operators.family(view, f"{first}::{base}")
+        if family is None:
+            continue
+        wanted = [name for name in family.overloads if _is_meant(view, name, overload)]
+        if wanted:
+            name = wanted[0] if len(wanted) == 1 and overload is not None else family.name
+            return [Subject("operator", name, note, overloads=tuple(wanted))]
+    return []
+
+
+def _is_meant(view: View, name: str, overload: str | None) -> bool:
+    """Whether an overload is among those that a generated name stands for (`*out`: the out= ones)."""
+    if overload is None:
+        return True
+    if overload == "*out":
+        entry = operators.entry(view, name)
+        return entry is not None and operators.is_out(entry)
+    return keys.operator_name(name).overload == overload
+
+
+def _cpp(view: View, last: str, qualified: str = "") -> list[Subject]:
+    """The C++ names with a last component; of a qualified name those that are called so from the
+    right: `native::add` is at::native::add too."""
+    groups: dict[tuple[str, str], list[FiledDefinition]] = {}
+    for definition in view.definitions("cpp:" + last):
+        fact = definition.fact
+        kind = _CPP_KINDS.get(fact.kind)
+        if kind is None or definition.file.role == "template":
+            continue
+        if qualified and fact.name != qualified and not fact.name.endswith("::" + qualified):
+            continue
+        groups.setdefault((kind, fact.name), []).append(definition)
+    classes = {name for kind, name in groups if kind == "autograd function"}
+    found = [
+        _of_definitions(kind, name, definitions)
+        for (kind, name), definitions in groups.items()
+        if not (kind == "C++ class" and name in classes)
+    ]
+    exact = [subject for subject in found if subject.name == qualified]
+    return _capped(sorted(exact or found, key=lambda s: _rank(view, s)))
+
+
+# -- torch.linalg.det, F.conv2d, add.out, aten.add.Tensor
+
+
+def _dotted(view: View, text: str) -> list[Subject]:
+    base, _, overload = text.partition(".")
+    parts = text.split(".")
+    family = operators.family(view, f"{parts[0]}::{parts[1]}")
+    if family is not None and len(parts) <= 3:
+        written = None if len(parts) == 2 else ("" if parts[2] == "default" else parts[2])
+        subject = _operator(family, written)
+        if subject is not None:
+            return [subject]
+    if len(parts) == 2:
+        wanted = "" if overload == "default" else overload
+        for family in operators.families(view, base):
+            subject = _operator(family, wanted)
+            if subject is not None:
+                return [subject]
+    for name in python_names.canonical(view, text):
+        resolution = python_names.resolve(view, name)
+        if resolution.ends:
+            return _resolved(view, name, resolution)
+    last = parts[-1]
+    if view.count("py:" + last, 20_000) >= 20_000:
+        return []
+    ending = [d for d in _python_definitions(view, last) if d.fact.name.endswith("." + text)]
+    return _python_subjects(view, ending)
+
+
+def _resolved(view: View, name: str, resolution: python_names.Resolution) -> list[Subject]:
+    """The subjects of a Python name that was followed: the function or class, then the operator
+    that it is bound to or calls."""
+    note = ""
+    if resolution.hops:
+        last = resolution.ends[0].fact.name
+        note = f"{name} is {last}"
+    bodies = [end for end in resolution.ends if end.fact.kind != "python_binding"]
+    bound = [end for end in resolution.ends if end.fact.kind == "python_binding"]
+    found: list[Subject] = []
+    for packet, names in _bound_operators(view, bound).items():
+        family = operators.family(view, packet)
+        if family is not None:
+            subject = _operator(family, None, note)
+            if subject is not None:
+                known = tuple(n for n in subject.overloads if n in names) or subject.overloads
+                found.append(replace(subject, overloads=known))
+    others = [end for end in bound if not _operator_targets(view, end)]
+    functions_found = _python_subjects(view, [*bodies, *others], note)
+    for body in bodies:
+        if body.fact.kind == "function":
+            found.extend(_called(view, body, found))
+    return [*functions_found, *found] if bodies else [*found, *functions_found]
+
+
+def _called(view: View, function: FiledDefinition, known: list[Subject]) -> list[Subject]:
+    """The operator behind a Python function: the one of its own name that it calls, or the only
+    one that it calls. A function that calls several stands for none of them."""
+    called = wrappers.operators_called(view, function)
+    own = keys.last(function.fact.key)
+    named = [c for c in called if c.operator.rpartition("::")[2] in (own, f"{own}_")]
+    chosen = named or (list(called) if len(called) == 1 else [])
+    found = []
+    for call in chosen:
+        family = operators.family(view, call.operator)
+        if family is None or any(s.name == family.name for s in known):
+            continue
+        subject = _operator(family, None, f"called by {function.fact.name}")
+        if subject is not None:
+            found.append(subject)
+    return found
+
+
+def _bound_operators(view: View, bindings: Iterable[FiledDefinition]) -> dict[str, list[str]]:
+    """Packet → overloads that bindings are bound to."""
+    found: dict[str, list[str]] = {}
+    for binding in bindings:
+        for name in _operator_targets(view, binding):
+            written = keys.operator_name(name)
+            found.setdefault(f"{written.namespace}::{written.base}", []).append(name)
+    return found
+
+
+def _operator_targets(view: View, binding: FiledDefinition) -> list[str]:
+    return [t.fact.name for t in view.targets(binding) if keys.space(t.fact.key) == "op"]
+
+
+# -- add, add_kernel, Linear, TORCH_CHECK, MulBackward0
+
+
+def _bare(view: View, text: str) -> list[Subject]:
+    found: list[Subject] = []
+    for family in operators.families(view, text):
+        subject = _operator(family, None)
+        if subject is not None:
+            main = not found
+            found.append(subject if main else replace(subject, answered=False))
+    if found:
+        return [*found, *_other_meanings(view, text)]
+    found.extend(_node(view, derivative) for derivative in operators.nodes(view, text))
+    found.extend(_public(view, text))
+    if not found:
+        found.extend(_python_subjects(view, _python_definitions(view, text)))
+    found.extend(_cpp(view, text))
+    macros = [d for d in view.definitions("macro:" + text) if d.fact.kind == "macro"]
+    if macros:
+        found.append(_of_definitions("macro", text, macros))
+    if not found:
+        found.extend(_of_readings(view, text))
+    return found or _rest(view, text)
+
+
+def _node(view: View, derivative: FiledDefinition) -> Subject:
+    name = operators.node_name(view, derivative)
+    of = derivative.fact.name
+    return Subject("autograd node", name, f"of {of}", ids=(derivative.id,), overloads=(of,))
+
+
+def _public(view: View, text: str) -> list[Subject]:
+    """What a bare name is called as in the modules that users write: `Linear` → torch.nn.Linear."""
+    for module in python_names.public_modules(view):
+        resolution = python_names.resolve(view, f"{module}.{text}")
+        if resolution.ends:
+            return _resolved(view, f"{module}.{text}", resolution)
+    return []
+
+
+def _of_readings(view: View, text: str) -> list[Subject]:
+    """A name that only torchgen makes: `mm_out`, `add_outf`, `add_Tensor`."""
+    return _of_generated_name(view, f"at::{text}") if "_" in text else []
+
+
+def _rest(view: View, text: str) -> list[Subject]:
+    """Names of other spaces: tags, tests, and what is declared or registered only."""
+    found = []
+    for key, kind in ((f"tag:{text}", "tag"), (f"test:{text}", "test")):
+        definitions = view.definitions(key)
+        if definitions:
+            found.append(_of_definitions(kind, text, definitions))
+    return found
+
+
+def _other_meanings(view: View, text: str) -> list[Subject]:
+    """How much else has the name of an operator: named, not answered."""
+    found = []
+    for space, kind in (("py", "Python names"), ("cpp", "C++ names"), ("macro", "macros")):
+        count = view.count(f"{space}:{text}")
+        if count:
+            found.append(Subject(kind, text, f"{count}{'+' if count >= 64 else ''} places", answered=False))
+    return found
+
+
+# -- definitions → subjects
+
+
+def _python_definitions(view: View, last: str) -> list[FiledDefinition]:
+    """Functions, classes, modules and bindings with a last component; aliases and tests only
+    where there is nothing else."""
+    named = [
+        d
+        for d in view.definitions("py:" + last)
+        if d.fact.kind in _PYTHON_KINDS and d.file.role != "template"
+    ]
+    own = [d for d in named if d.fact.kind != "alias" and d.file.role != "test"]
+    if own:
+        return own
+    return [d for d in named if not (d.fact.detail or {}).get("import")] or named
+
+
+def _python_subjects(view: View, definitions: Iterable[FiledDefinition], note: str = "") -> list[Subject]:
+    groups: dict[tuple[str, str], list[FiledDefinition]] = {}
+    for definition in definitions:
+        kind = _PYTHON_KINDS.get(definition.fact.kind, definition.fact.kind)
+        groups.setdefault((kind, definition.fact.name), []).append(definition)
+    found = [_of_definitions(kind, name, several, note) for (kind, name), several in groups.items()]
+    return _capped(sorted(found, key=lambda s: _rank(view, s)))
+
+
+def _of_definitions(kind: str, name: str, definitions: Iterable[FiledDefinition], note: str = "") -> Subject:
+    return Subject(kind, name, note, ids=tuple(d.id for d in definitions))
+
+
+_ORDER = ("Python function", "Python class", "C++ function", "C++ class", "stub", "device kernel")
+
+
+def _rank(view: View, subject: Subject) -> tuple[bool, int, int, bool, int, str]:
+    """Public and short names first: the one in the library before those in tests and internals."""
+    first = view.definition(subject.ids[0]) if subject.ids else None
+    test = first is not None and first.file.role == "test"
+    private = any(part.startswith("_") for part in subject.name.replace("::", ".").split("."))
+    kind = _ORDER.index(subject.kind) if subject.kind in _ORDER else len(_ORDER)
+    separators = subject.name.count(".") + subject.name.count("::")
+    return test, kind, separators, private, len(subject.name), subject.name
+
+
+def _capped(subjects: list[Subject]) -> list[Subject]:
+    if len(subjects) <= MOST_SUBJECTS:
+        return subjects
+    rest = len(subjects) - MOST_SUBJECTS
+    more = Subject("more names", keys_last(subjects[0].name), f"{rest} more of this name", answered=False)
+    return [*subjects[:MOST_SUBJECTS], more]
+
+
+def keys_last(name: str) -> str:
+    """The last component of a qualified name of any language."""
+    return functions.plain(name).rpartition("::")[2].rpartition(".")[2]
+
+
+def _distinct(subjects: Iterable[Subject]) -> list[Subject]:
+    found: dict[tuple[str, str], Subject] = {}
+    for subject in subjects:
+        found.setdefault((subject.kind, subject.name), subject)
+    return list(found.values())

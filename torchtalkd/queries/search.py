@@ -1,0 +1,207 @@
+"""search: names that contain a text: what is bound under them, or the kernels behind them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Final, Literal, TypeAlias, get_args
+
+from torchtalkd import keys
+from torchtalkd.facts import FiledDefinition
+from torchtalkd.link import operators
+from torchtalkd.queries.answers import Answer, Item, Subject, standing
+from torchtalkd.queries.collect import place_of
+from torchtalkd.queries.trace_kernels import kernel_items
+from torchtalkd.queries.trace_registrations import registration_items
+from torchtalkd.store.view import View
+
+Mode: TypeAlias = Literal["bindings", "kernels"]
+MODES: Final = get_args(Mode)
+
+MOST_NAMES: Final = 60
+"""Names whose bindings or kernels are listed; past them only names are counted."""
+_KERNEL_KINDS: Final = ("function", "kernel", "structured_impl")
+_KERNEL_ROLES: Final = ("native", "structured_impl", "stub_kernel", "gpu_kernel", "autocast", "batching_rule")
+
+
+def search(view: View, query: str, mode: Mode = "bindings", backend: str = "", limit: int = 10) -> Answer:
+    """Operators, Python bindings and registrations, or kernels, whose name contains `query`: exact
+    names first, then those that begin with it. Read-only.
+
+    `backend` is a dispatch key, in any case; one that the tree does not know is `Answer.error`.
+    Raises ValueError for another mode.
+    """
+    if mode not in MODES:
+        raise ValueError(f"unknown mode {mode!r}: {', '.join(MODES)}")
+    text = query.strip()
+    dispatch_key = ""
+    if backend:
+        known = dispatch_keys(view)
+        dispatch_key = next((key for key in known if key.casefold() == backend.strip().casefold()), "")
+        if not dispatch_key:
+            error = f"unknown backend {backend!r}: this tree has {', '.join(known)}"
+            return Answer("search", query, mode, (), (), 0, standing(view), error=error)
+    found = list(
+        _bindings(view, text, dispatch_key) if mode == "bindings" else _kernels(view, text, dispatch_key)
+    )
+    found.sort(key=lambda item: _rank(item, text))
+    subjects = (Subject("search", text),) if found else ()
+    shown = tuple(found[: max(limit, 0)])
+    return Answer("search", query, mode, subjects, shown, len(found), standing(view))
+
+
+def dispatch_keys(view: View) -> list[str]:
+    """The dispatch keys that something is registered under: backends first, then by name."""
+    known: list[str] | None = view.kept.get("dispatch_keys")
+    if known is None:
+        present = view.dispatch_keys()
+        backends = [key for key in view.rules.backends if key in present]
+        known = view.kept["dispatch_keys"] = [*backends, *sorted(present - set(backends))]
+    return known
+
+
+def _names(view: View, text: str, spaces: Iterable[str]) -> dict[str, list[str]]:
+    """The keys of some spaces whose name contains a text, ignoring case; by space."""
+    wanted = keys.operator_name(text).base.casefold() if "::" in text else text.rpartition(".")[2].casefold()
+    found: dict[str, list[str]] = {}
+    if not wanted:
+        return found
+    for space in spaces:
+        for name in _known(view, space):
+            if wanted in name.casefold():
+                found.setdefault(space, []).append(name)
+    for names in found.values():
+        names.sort(key=lambda name: _closeness(name, wanted))
+    return found
+
+
+def _known(view: View, space: str) -> list[str]:
+    known: dict[str, list[str]] = view.kept.setdefault("known", {})
+    if space not in known:
+        known[space] = [key[len(space) + 1 :] for key in view.keys(space)]
+    return known[space]
+
+
+def _closeness(name: str, wanted: str) -> tuple[int, int, str]:
+    lower, wanted = name.casefold(), wanted.casefold()
+    kind = 0 if lower == wanted else 1 if lower.startswith(wanted) else 2 if wanted in lower else 3
+    return kind, len(name), name
+
+
+def _rank(item: Item, text: str) -> tuple[int, int, str, str, int]:
+    last = text.replace("::", ".").rpartition(".")[2]
+    base = keys.operator_name(item.operator).base if item.operator else ""
+    symbol = item.symbol.replace("::", ".").rpartition(".")[2]
+    closest = min(_closeness(name, last) for name in (base, symbol) if name or not base)
+    return *closest, item.file, item.line
+
+
+def _bindings(view: View, text: str, dispatch_key: str) -> Iterator[Item]:
+    """Each operator once, then Python names and registrations in code."""
+    names = _names(view, text, ("op", "py"))
+    for base in names.get("op", ()):
+        for definition in view.definitions("op:" + base):
+            yield from _operator_item(view, definition, dispatch_key)
+    if dispatch_key:
+        return
+    for last in names.get("py", ()):
+        if view.count("py:" + last) >= _TOO_MANY:
+            continue
+        for definition in view.definitions("py:" + last):
+            if definition.fact.kind == "python_binding" and definition.file.role == "library":
+                if definition.fact.convention != "native_functions":
+                    yield place_of("python", definition, "exact")
+
+
+_TOO_MANY: Final = 64
+
+
+def _operator_item(view: View, definition: FiledDefinition, dispatch_key: str) -> Iterator[Item]:
+    fact = definition.fact
+    if definition.file.role in ("template", "test"):
+        return
+    if fact.kind in ("operator", "schema"):
+        if not dispatch_key:
+            yield place_of("yaml", definition, "exact", operator=fact.name)
+        elif fact.kind == "operator" and _delegates(view, definition, dispatch_key):
+            yield place_of("yaml", definition, "exact", operator=fact.name, dispatch_key=dispatch_key)
+    elif fact.kind == "registration":
+        if dispatch_key and fact.dispatch_key == dispatch_key:
+            role = "yaml" if fact.convention == "native_functions" else "registration"
+            targets = view.targets(definition)
+            symbol = targets[0].fact.name if targets else fact.name
+            yield place_of(
+                role, definition, "exact", operator=fact.name, dispatch_key=dispatch_key, symbol=symbol
+            )
+        elif not dispatch_key and fact.convention != "native_functions":
+            yield place_of(
+                "registration", definition, "exact", operator=fact.name, dispatch_key=fact.dispatch_key
+            )
+
+
+def _delegates(view: View, entry: FiledDefinition, dispatch_key: str) -> bool:
+    """Whether a structured delegate's out= overload has a kernel under a key."""
+    out = operators.delegate(view, entry)
+    if out is None or out.id == entry.id:
+        return False
+    return any(
+        d.fact.kind == "registration" and d.fact.name == out.fact.name and d.fact.dispatch_key == dispatch_key
+        for d in view.definitions(out.fact.key)
+    )
+
+
+def _kernels(view: View, text: str, dispatch_key: str) -> Iterator[Item]:
+    """The kernels of operators that match, then functions of a matching name that a
+    registration names."""
+    names = _names(view, text, ("op", "cpp"))
+    seen: set[tuple[str, int, str]] = set()
+    for base in names.get("op", ())[:MOST_NAMES]:
+        for family in operators.families(view, base):
+            overloads = frozenset(family.overloads)
+            for items in (kernel_items(view, family, overloads), registration_items(view, family, overloads)):
+                for item in items:
+                    place = (item.file, item.line, item.dispatch_key)
+                    if item.role in _KERNEL_ROLES and _of_backend(item, dispatch_key) and place not in seen:
+                        seen.add(place)
+                        yield item
+    known = {(file, line) for file, line, _ in seen}
+    for last in names.get("cpp", ()):
+        if view.count("cpp:" + last) >= _TOO_MANY:
+            continue
+        for item in _named_kernels(view, last):
+            if (item.file, item.line) not in known and _of_backend(item, dispatch_key):
+                yield item
+
+
+def _of_backend(item: Item, dispatch_key: str) -> bool:
+    return not dispatch_key or item.dispatch_key == dispatch_key
+
+
+def _named_kernels(view: View, last: str) -> Iterator[Item]:
+    """Device functions and structured kernels of a name, and functions that a stub or a
+    registration names."""
+    definitions = [
+        d for d in view.definitions("cpp:" + last) if d.file.role == "library" and not d.fact.declares
+    ]
+    for definition in definitions:
+        if definition.fact.kind in ("kernel", "structured_impl"):
+            role = "gpu_kernel" if definition.fact.kind == "kernel" else "structured_impl"
+            yield place_of(role, definition, "exact")
+    bodies = [d for d in definitions if d.fact.kind == "function"]
+    if not bodies:
+        return
+    for target in view.targeting("cpp:" + last):
+        owner = view.definition(target.owner)
+        if owner is None or owner.fact.kind not in ("stub_kernel", "registration", "schema"):
+            continue
+        role = "stub_kernel" if owner.fact.kind == "stub_kernel" else "native"
+        own = [d for d in bodies if d.file.id == owner.file.id] or [d for d in bodies if not d.fact.local]
+        operator = owner.fact.name if role == "native" else ""
+        for definition in own:
+            yield place_of(
+                role,
+                definition,
+                "declared",
+                operator=operator,
+                dispatch_key=owner.fact.dispatch_key,
+                declared=owner,
+            )

@@ -1,0 +1,26 @@
+"""status: what the index is, how much is in it, what could not be read."""
+
+from __future__ import annotations
+
+from torchtalkd.queries.answers import StatusAnswer, standing
+from torchtalkd.store.view import View
+
+SAMPLES = 20
+"""Problems that are shown as they are; the rest is a number."""
+
+
+def status(view: View) -> StatusAnswer:
+    """The state of the index that a view looks at. Read-only."""
+    counts = view.counts()
+    files = counts.pop("files", 0)
+    problems = counts.pop("problems", 0)
+    return StatusAnswer(
+        standing=standing(view),
+        root=view.meta("root"),
+        harness=view.rules.harness or view.meta("harness"),
+        version=view.rules.version,
+        files=files,
+        counts=dict(sorted(counts.items(), key=lambda pair: -pair[1])),
+        problems=problems,
+        problem_samples=tuple((path, p.line, p.kind, p.message) for path, p in view.problems(SAMPLES)),
+    )

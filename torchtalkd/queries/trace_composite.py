@@ -1,0 +1,84 @@
+"""What a composite kernel ends in: the operators that it calls, with their kernels.
+
+Only for the focus `dispatch`: a composite has no kernel of its own for a backend, so its table
+goes on in those of the operators it calls.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from torchtalkd.facts import FiledDefinition
+from torchtalkd.link import composite, operators
+from torchtalkd.link.operators import Family
+from torchtalkd.link.source import Evidence
+from torchtalkd.queries import trace_kernels
+from torchtalkd.queries.answers import Item
+from torchtalkd.queries.collect import with_operators, with_via
+from torchtalkd.store.view import View
+
+MAX_DEPTH: Final = 3
+"""Composites within composites that are followed."""
+MOST: Final = 24
+"""Operators that one answer goes on to."""
+
+
+def ends_in(view: View, family: Family, overloads: frozenset[str]) -> list[tuple[str, Evidence, str]]:
+    """The operators (packet, evidence, way) that the composite kernels of some overloads end in:
+    those that are no composites themselves, or are as deep as is followed."""
+    found: dict[str, tuple[Evidence, str]] = {}
+    passed = {family.name}
+    waiting = [(kernel, family.name, 0) for kernel in composites(view, family, overloads)]
+    while waiting and len(found) < MOST:
+        kernel, way, depth = waiting.pop(0)
+        for call in composite.ends(view, kernel):
+            if call.operator in passed:
+                continue
+            passed.add(call.operator)
+            inner = operators.family(view, call.operator)
+            if inner is None:
+                continue
+            further = composites(view, inner, frozenset(inner.overloads))
+            if further and depth < MAX_DEPTH:
+                waiting.extend(
+                    (next_kernel, f"{way} > {call.operator}", depth + 1) for next_kernel in further
+                )
+            found[call.operator] = (call.evidence, way)
+    return [(operator, evidence, way) for operator, (evidence, way) in found.items()]
+
+
+def composites(view: View, family: Family, overloads: frozenset[str]) -> list[FiledDefinition]:
+    """The kernels under composite keys of some overloads, if these have no kernel of a backend."""
+    found: dict[int, FiledDefinition] = {}
+    for entry in family.entries:
+        if entry.fact.name in overloads and entry.fact.kind == "operator":
+            for row in trace_kernels.rows(view, entry):
+                if is_composite(view, row.registration.fact.dispatch_key):
+                    found.update((link.definition.id, link.definition) for link in row.kernels)
+    return list(found.values())
+
+
+def is_composite(view: View, dispatch_key: str) -> bool:
+    """Whether the kernel of a key serves several backends (c10/core/DispatchKey.h)."""
+    return dispatch_key in view.rules.composite_keys or dispatch_key.startswith("Composite")
+
+
+def composite_items(view: View, family: Family, overloads: frozenset[str]) -> Iterator[Item]:
+    """The kernels of the operators that composites end in, each under its own operator."""
+    for operator, evidence, way in ends_in(view, family, overloads):
+        inner = operators.family(view, operator)
+        if inner is None:
+            continue
+        shown = frozenset(
+            e.fact.name for e in inner.entries if e.fact.kind == "operator" and not operators.is_out(e)
+        )
+        for entry in inner.entries:
+            if entry.fact.name not in shown:
+                continue
+            for row in trace_kernels.rows(view, entry):
+                for item in trace_kernels.row_items(view, row):
+                    surest = (
+                        item if evidence != "candidate" else with_operators(item, item.operators, "candidate")
+                    )
+                    yield with_via(surest, f"{way} > {operator}")

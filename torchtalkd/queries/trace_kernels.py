@@ -1,0 +1,217 @@
+"""The kernel layers of a trace: dispatch key → function, through structured groups, stubs and launches.
+
+The registrations of native_functions.yaml name kernels; a structured delegate's are those of
+its out= overload (torchgen/model.py: only where the kernel is a structured impl; for a sparse
+key the functional overload has, or has not, a line of its own).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from torchtalkd import keys
+from torchtalkd.facts import FiledDefinition
+from torchtalkd.link import functions, operators, reach, stubs
+from torchtalkd.link.operators import Family
+from torchtalkd.link.source import Link
+from torchtalkd.queries.answers import Item
+from torchtalkd.queries.collect import place_of
+from torchtalkd.store.view import View
+
+
+class Row(NamedTuple):
+    """One line of a dispatch table: an overload's kernel under a key."""
+
+    overload: FiledDefinition
+    """The entry that is served."""
+    registration: FiledDefinition
+    """The line of yaml; of the out= overload, for a structured kernel."""
+    written: str
+    """The kernel's name as written, '' if it has none."""
+    kernels: tuple[Link, ...]
+    """The functions that it means."""
+
+
+def kernel_items(view: View, family: Family, overloads: frozenset[str]) -> Iterator[Item]:
+    """Meta functions, kernels, the stub kernels and device kernels behind them."""
+    for entry in family.entries:
+        if entry.fact.name not in overloads or entry.fact.kind != "operator":
+            continue
+        yield from meta_items(view, entry)
+        for row in rows(view, entry):
+            yield from row_items(view, row)
+
+
+def rows(view: View, entry: FiledDefinition) -> list[Row]:
+    """The dispatch table of an overload as yaml says it."""
+    found = [_row(view, entry, registration) for registration in _registrations(view, entry)]
+    taken = {row.registration.fact.dispatch_key for row in found}
+    out = operators.delegate(view, entry)
+    if out is not None and out.id != entry.id:
+        for registration in _registrations(view, out):
+            if registration.fact.dispatch_key not in taken:
+                row = _row(view, entry, registration, out)
+                ufunc = bool((registration.fact.detail or {}).get("ufunc"))
+                plain = any(k.definition.fact.kind == "function" for k in row.kernels)
+                if ufunc or not plain:
+                    found.append(row)
+    return found
+
+
+def _registrations(view: View, entry: FiledDefinition) -> list[FiledDefinition]:
+    return [
+        d
+        for d in view.definitions(entry.fact.key)
+        if d.fact.kind == "registration"
+        and d.fact.convention == "native_functions"
+        and d.file.id == entry.file.id
+        and d.fact.name == entry.fact.name
+    ]
+
+
+def _row(
+    view: View, overload: FiledDefinition, registration: FiledDefinition, owner: FiledDefinition | None = None
+) -> Row:
+    schema = (owner or overload).fact.signature
+    found: list[Link] = []
+    written = ""
+    ufunc = bool((registration.fact.detail or {}).get("ufunc"))
+    for target in view.targets(registration):
+        written = written or target.fact.name
+        # A ufunc's loops take elements, not tensors: no schema describes them.
+        found.extend(functions.kernels(view, target.fact.name, "" if ufunc else schema))
+    return Row(overload, registration, written, tuple(found))
+
+
+def row_items(view: View, row: Row) -> Iterator[Item]:
+    """A row's kernels and all that they end in; the line of yaml, if the tree has no kernel."""
+    operator, dispatch_key = row.overload.fact.name, row.registration.fact.dispatch_key
+    ufunc = (row.registration.fact.detail or {}).get("ufunc")
+    behind = list(_named_stubs(view, row))
+    if not row.kernels and not behind:
+        yield unplaced(row)
+    for link in row.kernels:
+        kernel = link.definition
+        role = "structured_impl" if kernel.fact.kind == "structured_impl" else "native"
+        note = f"ufunc loop: {ufunc}" if ufunc else ""
+        yield place_of(
+            role,
+            kernel,
+            link.evidence,
+            operator=operator,
+            dispatch_key=dispatch_key,
+            declared=row.registration,
+            note=note,
+        )
+        yield from behind_items(view, kernel, operator, dispatch_key)
+    yield from behind
+
+
+def unplaced(row: Row) -> Item:
+    """The line of yaml that names a kernel which the tree does not define."""
+    operator, registration = row.overload.fact.name, row.registration
+    note = "no definition in the tree" if row.written else "no kernel named"
+    return place_of(
+        "yaml",
+        registration,
+        "declared",
+        operator=operator,
+        dispatch_key=registration.fact.dispatch_key,
+        note=note,
+        symbol=row.written or operator,
+    )
+
+
+def _named_stubs(view: View, row: Row) -> Iterator[Item]:
+    """The kernels of a stub that yaml itself names (ufunc_inner_loop)."""
+    for target in view.targets(row.registration):
+        for scope in (*view.rules.native_namespaces, ""):
+            full = f"{scope}::{target.fact.name}" if scope else target.fact.name
+            if stubs.is_stub(view, target.fact.key) and stubs.meant(view, full, [""]):
+                yield from stub_items(view, full, row.overload.fact.name)
+                break
+
+
+def behind_items(view: View, kernel: FiledDefinition, operator: str, dispatch_key: str) -> Iterator[Item]:
+    """The stub kernels and device kernels that a kernel's body ends in."""
+    for end in reach.reached(view, kernel):
+        way = " > ".join(end.via)
+        if end.kind == "stub":
+            yield from stub_items(view, end.name, operator, " > ".join((*end.via, keys.cpp_last(end.name))))
+        else:
+            yield _launch(end, operator, dispatch_key, way)
+
+
+def stub_items(view: View, stub: str, operator: str, via: str = "") -> Iterator[Item]:
+    """The kernels registered for a stub, with what they launch."""
+    for kernel in stubs.kernels(view, keys.cpp(stub), stub):
+        registration = kernel.registration
+        key = registration.fact.dispatch_key
+        way = via or keys.cpp_last(stub)
+        if not kernel.functions:
+            yield place_of(
+                "stub_kernel",
+                registration,
+                "declared",
+                operator=operator,
+                dispatch_key=key,
+                via=way,
+                note="the registration's place",
+                symbol=kernel.written or stub,
+            )
+        for link in kernel.functions:
+            yield place_of(
+                "stub_kernel",
+                link.definition,
+                link.evidence,
+                operator=operator,
+                dispatch_key=key,
+                declared=registration,
+                via=way,
+            )
+            for end in reach.reached(view, link.definition):
+                if end.kind != "stub":
+                    inner = " > ".join((way, keys.cpp_last(link.definition.fact.name), *end.via))
+                    yield _launch(end, operator, key, inner)
+
+
+def _launch(end: reach.Reached, operator: str, dispatch_key: str, via: str) -> Item:
+    if end.definition is not None:
+        return place_of(
+            "gpu_kernel", end.definition, "unique", operator=operator, dispatch_key=dispatch_key, via=via
+        )
+    return Item(
+        role="gpu_kernel",
+        symbol=end.name,
+        file=end.reference.file.path,
+        line=end.reference.fact.line,
+        evidence="exact",
+        operator=operator,
+        dispatch_key=dispatch_key,
+        operators=(operator,),
+        kind="launch",
+        via=via,
+        note=f"in {keys.cpp_last(end.inside.fact.name)}",
+    )
+
+
+def meta_items(view: View, entry: FiledDefinition) -> Iterator[Item]:
+    """TORCH_META_FUNC of an overload's structured group."""
+    out = operators.delegate(view, entry)
+    if out is None:
+        return
+    functional = operators.functional(view, out)
+    if functional is None:
+        return
+    name = operators.meta_name(functional)
+    for definition in view.definitions("cpp:" + name):
+        if definition.fact.kind == "structured_meta" and definition.file.role != "template":
+            yield place_of(
+                "structured_meta",
+                definition,
+                "declared",
+                operator=entry.fact.name,
+                dispatch_key="Meta",
+                declared=out,
+            )

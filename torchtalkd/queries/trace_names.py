@@ -1,0 +1,147 @@
+"""A trace of what is no operator: the definitions of a name, and the bindings that name it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from torchtalkd import keys
+from torchtalkd.facts import FiledDefinition
+from torchtalkd.link import functions
+from torchtalkd.queries import trace_derivative, trace_kernels, trace_registrations
+from torchtalkd.queries.answers import Item, Subject
+from torchtalkd.queries.collect import place_of
+from torchtalkd.store.view import View
+
+_ROLES = {
+    "kernel": "gpu_kernel",
+    "structured_impl": "structured_impl",
+    "structured_meta": "structured_meta",
+    "autograd_function": "autograd_function",
+    "stub_kernel": "stub_kernel",
+    "derivative": "derivative",
+    "docs": "docs",
+    "test": "test",
+    "tag": "yaml",
+}
+
+
+def name_items(view: View, subject: Subject) -> Iterator[Item]:
+    """The definitions of a subject, its declarations, then what registers or binds it."""
+    definitions = [d for number in subject.ids if (d := view.definition(number)) is not None]
+    if subject.kind == "autograd node":
+        for derivative in definitions:
+            yield trace_derivative.entry_item(view, derivative, derivative.fact.name)
+            yield from trace_derivative.function_items(view, derivative, derivative.fact.name)
+        return
+    if subject.kind == "stub":
+        yield from _stub(view, subject.name, definitions)
+        return
+    for definition in sorted(definitions, key=lambda d: d.fact.declares):
+        yield place_of(role_of(definition), definition, "exact", note=_note(definition))
+        if definition.fact.kind == "class" and definition.file.language == "python":
+            yield from _methods(view, definition)
+    own = [d for d in definitions if not d.fact.declares]
+    if own and keys.space(own[0].fact.key) == "cpp":
+        yield from _named_by(view, own)
+        for definition in own:
+            if definition.fact.kind != "class":
+                yield from trace_kernels.behind_items(view, definition, "", "")
+    if own and keys.space(own[0].fact.key) == "py":
+        for definition in view.definitions(own[0].fact.key):
+            if definition.fact.kind == "docs" and definition.fact.name == subject.name:
+                yield place_of("docs", definition, "declared")
+
+
+def role_of(definition: FiledDefinition) -> str:
+    """The layer of a definition that belongs to no operator."""
+    kind = definition.fact.kind
+    if kind in _ROLES:
+        return _ROLES[kind]
+    return "python" if definition.file.language == "python" or kind == "python_binding" else "native"
+
+
+def _note(definition: FiledDefinition) -> str:
+    detail = definition.fact.detail or {}
+    if definition.fact.kind == "macro":
+        return f"({', '.join(detail.get('parameters') or ())})"
+    if detail.get("desc"):
+        return str(detail["desc"])
+    return f"made by {detail['macro']}" if detail.get("macro") else ""
+
+
+def _methods(view: View, cls: FiledDefinition) -> Iterator[Item]:
+    """The `forward` of a module and of an autograd function: what a user of the class runs."""
+    for definition in view.definitions_in(cls.file):
+        scope = view.scope(definition) if definition.fact.name.startswith(cls.fact.name + ".") else None
+        if (
+            scope is not None
+            and scope.id == cls.id
+            and keys.last(definition.fact.key) in ("forward", "backward")
+        ):
+            yield place_of("python", definition, "exact", note="method")
+
+
+def _stub(view: View, name: str, definitions: list[FiledDefinition]) -> Iterator[Item]:
+    for definition in sorted(definitions, key=lambda d: d.fact.declares):
+        if definition.fact.kind == "stub":
+            yield place_of("native", definition, "exact", note="the stub")
+    yield from trace_kernels.stub_items(view, name, "")
+
+
+def _named_by(view: View, definitions: list[FiledDefinition]) -> Iterator[Item]:
+    """Registrations, stub registrations, bindings and formulas that mean these definitions."""
+    wanted = {d.id for d in definitions}
+    for target in view.targeting(definitions[0].fact.key):
+        owner = view.definition(target.owner)
+        if owner is None or owner.file.role == "template":
+            continue
+        links = _meant(view, owner, target.fact.name)
+        if not wanted & set(links):
+            continue
+        evidence = "declared" if len(links) == 1 else "candidate"
+        yield from _binding(view, owner, evidence, definitions[0])
+
+
+def _meant(view: View, owner: FiledDefinition, written: str) -> list[int]:
+    """Ids of the definitions that a binding's target means."""
+    fact = owner.fact
+    if fact.convention == "native_functions":
+        schema = fact.signature or _schema_of(view, owner)
+        return [link.definition.id for link in functions.kernels(view, written, schema)]
+    if fact.kind == "derivative":
+        return [d.id for d in trace_derivative.formula_functions(view, written)]
+    if fact.kind == "stub_kernel":
+        scopes = functions.enclosing(fact.name)
+        return [d.id for d in functions.functions(view, written, scopes, file=owner.file)]
+    return [link.definition.id for link in trace_registrations.target_functions(view, written, owner)]
+
+
+def _schema_of(view: View, registration: FiledDefinition) -> str:
+    entry = view.scope(registration)
+    return entry.fact.signature if entry is not None else ""
+
+
+def _binding(view: View, owner: FiledDefinition, evidence: str, named: FiledDefinition) -> Iterator[Item]:
+    fact = owner.fact
+    block = view.scope(owner)
+    is_operator = keys.space(fact.key) == "op"
+    if fact.kind in ("registration", "schema", "stub_kernel"):
+        role = trace_registrations.role_of(fact.dispatch_key) if is_operator else "registration"
+    elif fact.kind in ("derivative", "python_binding", "docs"):
+        role = {"python_binding": "python"}.get(fact.kind, fact.kind)
+    else:
+        return
+    yield Item(
+        role=role,
+        symbol=fact.name,
+        file=owner.file.path,
+        line=fact.line,
+        evidence=evidence,
+        operator=fact.name if is_operator else "",
+        dispatch_key=fact.dispatch_key,
+        block_line=block.fact.line if block is not None and block.fact.kind == "library" else 0,
+        operators=(fact.name,) if is_operator else (),
+        kind=fact.kind,
+        convention=fact.convention,
+        note=f"names {keys.cpp_last(named.fact.name)}",
+    )

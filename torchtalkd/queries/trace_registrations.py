@@ -1,0 +1,190 @@
+"""The layer of registrations by hand: m.impl and m.def with a function, and macros that make them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from torchtalkd import keys
+from torchtalkd.facts import FiledDefinition
+from torchtalkd.link import functions, macros
+from torchtalkd.link.operators import Family
+from torchtalkd.link.source import Link
+from torchtalkd.queries.answers import Item
+from torchtalkd.queries.collect import place_of
+from torchtalkd.store.view import View
+
+ROLE_OF_KEY: Final = (
+    ("Autocast", "autocast"),
+    ("FuncTorchBatched", "batching_rule"),
+    ("Batched", "batching_rule"),
+)
+"""Beginning of a dispatch key → the role of what is registered under it (c10/core/DispatchKey.h)."""
+
+_YAML = "native_functions"
+
+
+def registration_items(view: View, family: Family, overloads: frozenset[str]) -> Iterator[Item]:
+    """Each registration in code, then the function that it names."""
+    for definition in view.definitions("op:" + family.base):
+        fact = definition.fact
+        if fact.kind not in ("registration", "schema") or fact.convention == _YAML:
+            continue
+        if definition.file.role in ("template", "test") or not is_meant(family, fact.name, overloads):
+            continue
+        if fact.kind == "schema" and not view.targets(definition):
+            continue
+        yield from _items(view, definition, operator_of(family, fact.name, overloads))
+    for made in macros.made_for(view, family.base):
+        if made.kind in ("registration", "schema") and is_meant(family, made.name, overloads):
+            yield from _made_items(view, made, operator_of(family, made.name, overloads))
+
+
+def is_meant(family: Family, name: str, overloads: frozenset[str]) -> bool:
+    """Whether a registration's name is one of the overloads. A name that no schema has is meant
+    where the whole operator is asked for: its schema may be in another tree."""
+    written = keys.operator_name(name)
+    if written.base != family.base or (written.namespace and written.namespace != family.namespace):
+        return False
+    full = str(written._replace(namespace=family.namespace))
+    return full in overloads or (full not in family.overloads and overloads >= frozenset(family.overloads))
+
+
+def operator_of(family: Family, name: str, overloads: frozenset[str]) -> str:
+    """The overload's full name."""
+    return str(keys.operator_name(name)._replace(namespace=family.namespace))
+
+
+def role_of(dispatch_key: str) -> str:
+    """The layer that a dispatch key belongs to."""
+    return next((role for begin, role in ROLE_OF_KEY if dispatch_key.startswith(begin)), "registration")
+
+
+def _items(view: View, registration: FiledDefinition, operator: str) -> Iterator[Item]:
+    fact = registration.fact
+    block = block_of(view, registration)
+    detail = fact.detail or {}
+    dispatch_key = fact.dispatch_key or (block.fact.dispatch_key if block else "")
+    role = role_of(dispatch_key)
+    targets = view.targets(registration)
+    written = targets[0].fact.name if targets else ""
+    yield Item(
+        role=role,
+        symbol=written or operator,
+        file=registration.file.path,
+        line=fact.line,
+        evidence="exact",
+        operator=operator,
+        dispatch_key=dispatch_key,
+        block_line=block.fact.line if block else 0,
+        operators=(operator,),
+        kind=fact.kind,
+        signature=fact.signature,
+        convention=fact.convention,
+        guard=fact.guard,
+        note=_note(detail),
+    )
+    for target in targets:
+        for link in target_functions(view, target.fact.name, registration):
+            yield place_of(
+                "native" if role == "registration" else role,
+                link.definition,
+                link.evidence,
+                operator=operator,
+                dispatch_key=dispatch_key,
+                declared=registration,
+            )
+
+
+def block_of(view: View, place: FiledDefinition) -> FiledDefinition | None:
+    """The library block that a registration stands in."""
+    around = view.scope(place)
+    if around is not None and around.fact.kind == "library":
+        return around
+    line = place.fact.line
+    blocks = [
+        d
+        for d in view.definitions_in(place.file)
+        if d.fact.kind == "library" and d.fact.line <= line <= d.fact.end_line
+    ]
+    return max(blocks, key=lambda d: d.fact.line, default=None)
+
+
+def _note(detail: dict[str, object]) -> str:
+    said = [word for word in ("fallthrough", "lambda", "boxed") if detail.get(word)]
+    if detail.get("macro"):
+        said.append(f"made by {detail['macro']}")
+    return ", ".join(said)
+
+
+def target_functions(view: View, written: str, registration: FiledDefinition) -> list[Link]:
+    """The functions that a registration's target means, looked up from where it stands."""
+    namespace = str((registration.fact.detail or {}).get("namespace") or "")
+    scopes = functions.enclosing(f"{namespace}::x") if namespace else []
+    scopes.extend(s for s in namespaces_of(view, registration) if s not in scopes)
+    found = functions.functions(view, written, scopes, file=registration.file, kinds=("function", "kernel"))
+    return functions.as_links(found, "declared")
+
+
+def namespaces_of(view: View, place: FiledDefinition) -> list[str]:
+    """The namespaces that a place may stand in: those of its file's definitions around its line,
+    nearest first. (A library block belongs to no name, so its namespace is not in the facts.)"""
+    before = [
+        d
+        for d in view.definitions_in(place.file)
+        if d.fact.kind in ("function", "class", "stub")
+        and "::" in d.fact.name
+        and not (d.fact.detail or {}).get("method")
+    ]
+    before.sort(key=lambda d: abs(d.fact.line - place.fact.line))
+    found: dict[str, None] = {}
+    for definition in before[:40]:
+        for scope in functions.enclosing(definition.fact.name):
+            found.setdefault(scope)
+    found.pop("", None)
+    return [*found, ""]
+
+
+def _made_items(view: View, made: macros.Made, operator: str) -> Iterator[Item]:
+    role = role_of(made.dispatch_key)
+    block = block_of(view, made.use)
+    yield Item(
+        role=role,
+        symbol=made.targets[0] if made.targets else operator,
+        file=made.use.file.path,
+        line=made.use.fact.line,
+        evidence="declared",
+        operator=operator,
+        dispatch_key=made.dispatch_key,
+        block_line=block.fact.line if block else 0,
+        operators=(operator,),
+        kind=made.kind,
+        declared_file=made.macro.file.path,
+        declared_line=made.macro.fact.line,
+        convention="macro",
+        guard=made.use.fact.guard,
+        note=f"made by {made.macro.fact.name}",
+    )
+    for link in _made_functions(view, made):
+        yield place_of(
+            "native" if role == "registration" else role,
+            link.definition,
+            link.evidence,
+            operator=operator,
+            dispatch_key=made.dispatch_key,
+            declared=made.use,
+        )
+
+
+def _made_functions(view: View, made: macros.Made) -> list[Link]:
+    """The functions that a macro registers: those its body names, else those that the use's
+    arguments do (a body may wrap them: `plumbing<decltype(&rule), &rule>`)."""
+    found = [link for target in made.targets for link in target_functions(view, target, made.use)]
+    if found:
+        return found
+    written = keys.operator_name(made.name)
+    for argument in view.targets(made.use):
+        if keys.last(argument.fact.key) not in (written.base, written.overload):
+            links = target_functions(view, argument.fact.name, made.use)
+            found.extend(link for link in links if link.definition.file.id == made.use.file.id)
+    return found

@@ -1,0 +1,1 @@
+"""The facts of one root in SQLite. Nobody else imports sqlite3."""

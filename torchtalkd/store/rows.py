@@ -1,0 +1,110 @@
+"""FileFacts ⇄ rows. Pure; workers pack, the writer only executes.
+
+A binding's references become `target` rows, one each, because they are asked for from both
+ends. All other references are packed: one row for a (key, name, kind) in a file with its
+places as an array, which halves the time and the size of a row for each place.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from array import array
+from typing import Any, NamedTuple, cast
+
+from torchtalkd.facts import BINDING_KINDS, Definition, FileFacts, Reference, ReferenceKind
+
+ID_BITS = 20
+"""Bits of an id that hold the ordinal: a file has at most a million facts of a kind."""
+LAST_ORDINAL = (1 << ID_BITS) - 1
+
+_DECLARES, _LOCAL = 1, 2
+
+
+class Rows(NamedTuple):
+    """One file's rows, ready for `executemany`, in the column order of schema.sql."""
+
+    definitions: list[tuple[Any, ...]]
+    targets: list[tuple[Any, ...]]
+    references: list[tuple[Any, ...]]
+    problems: list[tuple[Any, ...]]
+
+
+def pack(file_id: int, facts: FileFacts) -> Rows:
+    """The rows of one file's facts. Facts past the millionth of a kind are left out."""
+    base = file_id << ID_BITS
+    definitions = [
+        (
+            base | ordinal,
+            d.key,
+            d.name,
+            d.kind,
+            d.line,
+            d.column,
+            d.end_line,
+            d.scope,
+            (_DECLARES if d.declares else 0) | (_LOCAL if d.local else 0),
+            d.signature,
+            d.dispatch_key,
+            d.convention,
+            d.guard,
+            json.dumps(d.detail, ensure_ascii=False, separators=(",", ":"), sort_keys=True)
+            if d.detail
+            else None,
+        )
+        for ordinal, d in enumerate(facts.definitions[:LAST_ORDINAL])
+    ]
+    binding = [d.kind in BINDING_KINDS for d in facts.definitions]
+    targets: list[tuple[Any, ...]] = []
+    packed: dict[tuple[str, str, str], array[int]] = {}
+    for key, name, kind, line, column, owner, arguments in facts.references:
+        if owner >= 0 and binding[owner] and kind in ("target", "argument"):
+            targets.append((base | len(targets), base | owner, key, name, kind, line, column))
+            continue
+        sites = packed.get((key, name, kind))
+        if sites is None:
+            sites = packed[key, name, kind] = array("I")
+        sites.extend((line, column, (owner + 1) << 8 | min(arguments + 1, 255)))
+    if sys.byteorder == "big":
+        for sites in packed.values():
+            sites.byteswap()
+    references = [
+        (base | ordinal, key, name, kind, sites.tobytes())
+        for ordinal, ((key, name, kind), sites) in enumerate(packed.items())
+    ]
+    problems = [(file_id, p.line, p.kind, p.message) for p in facts.problems]
+    return Rows(definitions, targets[:LAST_ORDINAL], references[:LAST_ORDINAL], problems)
+
+
+def definition(row: tuple[Any, ...]) -> Definition:
+    """The Definition of a full `definition` row."""
+    flags = row[8]
+    return Definition(
+        row[1],
+        row[2],
+        row[3],
+        row[4],
+        row[5],
+        row[6],
+        row[7],
+        bool(flags & _DECLARES),
+        bool(flags & _LOCAL),
+        row[9],
+        row[10],
+        row[11],
+        row[12],
+        json.loads(row[13]) if row[13] else None,
+    )
+
+
+def references(key: str, name: str, kind: str, sites: bytes) -> list[Reference]:
+    """The References packed in one `reference` row, in the order of the text."""
+    numbers = array("I")
+    numbers.frombytes(sites)
+    if sys.byteorder == "big":
+        numbers.byteswap()
+    known = cast(ReferenceKind, kind)
+    return [
+        Reference(key, name, known, line, column, (last >> 8) - 1, (last & 255) - 1)
+        for line, column, last in zip(numbers[0::3], numbers[1::3], numbers[2::3], strict=True)
+    ]

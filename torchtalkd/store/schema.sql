@@ -1,0 +1,65 @@
+-- The index of one root: facts, each owned by the file it was read from. No row could be
+-- computed from several others (invariant: facts only).
+--
+-- id of a definition, reference or target = file << 20 | ordinal, so that one file's rows
+-- are one range of each table and a replacement deletes by range.
+
+CREATE TABLE meta (          -- format, root, harness, revision, rules (JSON), complete, …
+  name  TEXT PRIMARY KEY,
+  value TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE file (
+  id       INTEGER PRIMARY KEY,
+  path     TEXT NOT NULL UNIQUE,
+  language TEXT NOT NULL,
+  role     TEXT NOT NULL,
+  size     INTEGER NOT NULL,
+  mtime_ns INTEGER NOT NULL,
+  read_ns  INTEGER NOT NULL,     -- wall clock when its bytes were read: see "suspects"
+  inode    INTEGER NOT NULL,
+  digest   TEXT NOT NULL,        -- of the bytes; '' where the file could not be read
+  recipe   TEXT NOT NULL         -- of the parser and the conventions that made the facts
+) STRICT;
+
+CREATE TABLE problem (
+  file    INTEGER NOT NULL,
+  line    INTEGER NOT NULL,
+  kind    TEXT NOT NULL,
+  message TEXT NOT NULL
+) STRICT;
+
+CREATE TABLE definition (
+  id           INTEGER PRIMARY KEY,
+  key          TEXT NOT NULL,
+  name         TEXT NOT NULL,
+  kind         TEXT NOT NULL,
+  line         INTEGER NOT NULL,
+  col          INTEGER NOT NULL,
+  end_line     INTEGER NOT NULL,
+  scope        INTEGER NOT NULL, -- ordinal, -1: none
+  flags        INTEGER NOT NULL, -- 1 declares, 2 local
+  signature    TEXT NOT NULL,
+  dispatch_key TEXT NOT NULL,
+  convention   TEXT NOT NULL,
+  guard        TEXT NOT NULL,
+  detail       TEXT              -- JSON object
+) STRICT;
+
+CREATE TABLE target (            -- a binding's references, one row each
+  id      INTEGER PRIMARY KEY,
+  owner   INTEGER NOT NULL,      -- id of the binding's definition
+  key     TEXT NOT NULL,
+  name    TEXT NOT NULL,
+  kind    TEXT NOT NULL,
+  line    INTEGER NOT NULL,
+  col     INTEGER NOT NULL
+) STRICT;
+
+CREATE TABLE reference (         -- all other references: one row for a name in a file
+  id    INTEGER PRIMARY KEY,
+  key   TEXT NOT NULL,
+  name  TEXT NOT NULL,
+  kind  TEXT NOT NULL,
+  sites BLOB NOT NULL            -- little-endian uint32 triples: line, column, (owner+1) << 8 | arguments+1
+) STRICT;

@@ -1,0 +1,383 @@
+"""A read-only look at the store, pinned to one revision.
+
+Everything a query knows comes through a `View`. It never writes, and all it returns
+belongs to the revision that was current when it was opened: a transaction is held for
+the view's life, so a writer's commit in between is not seen.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import sys
+from array import array
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator
+from dataclasses import fields
+from operator import le
+from typing import Any, NamedTuple
+
+from torchtalkd.facts import File, FiledDefinition, FiledReference, Problem, Reference, Rules
+from torchtalkd.store import rows
+
+__all__ = ["File", "FiledDefinition", "FiledReference", "View"]
+
+
+class _Packed(NamedTuple):
+    """One `reference` row of a file, its places still packed."""
+
+    key: str
+    name: str
+    kind: str
+    lines: array[int]
+    sites: array[int]
+
+
+class View:
+    """The facts of one revision. Cheap to make; use as a context manager or `close()` it.
+
+    What was read is kept for the view's life: a question asks for the same key many times,
+    and most questions pass through the same few files.
+    """
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        """Takes ownership of a connection opened read-only (`store.database.open_view`)."""
+        self._db = connection
+        self._db.execute("BEGIN")
+        self._meta: dict[str, str] = dict(self._db.execute("SELECT name, value FROM meta"))
+        self._files: dict[int, File] = {}
+        self._definitions: dict[str, list[FiledDefinition]] = {}
+        self._named: dict[tuple[str, str], list[FiledDefinition]] = {}
+        self._by_id: dict[int, FiledDefinition] = {}
+        self._targets_kept: dict[tuple[str, int | str], list[FiledReference]] = {}
+        self._packed: dict[int, list[_Packed]] = {}
+        self._scopes: dict[int, dict[int, int]] = {}
+        self._in_file: dict[int, list[FiledDefinition]] = {}
+        self._counted: dict[str, int] = {}
+        self.kept: dict[str, Any] = {}
+        """What queries derive from this revision and want again: forgotten with the view."""
+        self.rules = _rules(self._meta.get("rules", "{}"))
+        self.revision = int(self._meta.get("revision", "0"))
+
+    def __enter__(self) -> View:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Ends the view. Further questions raise sqlite3.ProgrammingError."""
+        self._db.close()
+
+    # -- about the index itself
+
+    def meta(self, name: str, default: str = "") -> str:
+        """A value of the meta table: root, harness, complete, commit, …"""
+        return self._meta.get(name, default)
+
+    def counts(self) -> dict[str, int]:
+        """How many definitions there are of each kind, how many files and problems."""
+        found = dict(self._db.execute("SELECT kind, count(*) FROM definition GROUP BY kind"))
+        for table in ("file", "problem"):
+            (found[f"{table}s"],) = self._db.execute(f"SELECT count(*) FROM {table}").fetchone()
+        return found
+
+    def problems(self, limit: int = 1000) -> list[tuple[str, Problem]]:
+        """What could not be read: (path, Problem), by path and line."""
+        return [
+            (path, Problem(line, kind, message))
+            for path, line, kind, message in self._db.execute(
+                "SELECT path, line, kind, message FROM problem JOIN file ON file.id = problem.file"
+                " ORDER BY path, line LIMIT ?",
+                (limit,),
+            )
+        ]
+
+    # -- files
+
+    def files(self) -> list[File]:
+        """All files, by path."""
+        return [File(*row) for row in self._db.execute(f"{_FILE} ORDER BY path")]
+
+    def file(self, path: str) -> File | None:
+        """The file at a path from the root."""
+        row = self._db.execute(f"{_FILE} WHERE path = ?", (path,)).fetchone()
+        return File(*row) if row else None
+
+    def file_of(self, fact_id: int) -> File:
+        """The file that owns a definition, reference or target."""
+        number = fact_id >> rows.ID_BITS
+        found = self._files.get(number)
+        if found is None:
+            found = File(*self._db.execute(f"{_FILE} WHERE id = ?", (number,)).fetchone())
+            self._files[number] = found
+        return found
+
+    # -- definitions
+
+    def definitions(self, key: str) -> list[FiledDefinition]:
+        """All definitions and declarations with a key, in no promised order."""
+        found = self._definitions.get(key)
+        if found is None:
+            found = self._filed(self._db.execute(f"{_DEFINITION} WHERE key = ?", (key,)))
+            self._definitions[key] = found
+        return found
+
+    def named(self, key: str, name: str) -> list[FiledDefinition]:
+        """The definitions with a key and exactly this full name: for keys that thousands share."""
+        found = self._definitions.get(key)
+        if found is not None:
+            return [definition for definition in found if definition.fact.name == name]
+        known = self._named.get((key, name))
+        if known is None:
+            known = self._filed(self._db.execute(f"{_DEFINITION} WHERE key = ? AND name = ?", (key, name)))
+            self._named[key, name] = known
+        return known
+
+    def definition(self, definition_id: int) -> FiledDefinition | None:
+        """The definition with an id."""
+        if definition_id not in self._by_id:
+            self._filed(self._db.execute(f"{_DEFINITION} WHERE id = ?", (definition_id,)))
+        return self._by_id.get(definition_id)
+
+    def count(self, key: str, enough: int = 64) -> int:
+        """How many definitions and declarations have a key, counted no further than `enough`.
+
+        Costs one look into an index, where `definitions` reads each row: a name that the whole
+        tree uses (`size`) is recognised before it is read.
+        """
+        found = self._definitions.get(key)
+        if found is not None:
+            return len(found)
+        counted = self._counted.get(key)
+        if counted is None:
+            rows_found = self._db.execute("SELECT id FROM definition WHERE key = ? LIMIT ?", (key, enough))
+            counted = self._counted[key] = len(rows_found.fetchall())
+        return counted
+
+    def definitions_in(self, file: File) -> list[FiledDefinition]:
+        """All definitions of a file, in the order of their ordinals."""
+        found = self._in_file.get(file.id)
+        if found is None:
+            found = self._filed(
+                self._db.execute(f"{_DEFINITION} WHERE id BETWEEN ? AND ? ORDER BY id", _range(file.id))
+            )
+            self._in_file[file.id] = found
+        return found
+
+    def definitions_of_kind(self, kind: str) -> list[FiledDefinition]:
+        """All definitions of a kind. Quick for the kinds with an index (indexes.sql); for any
+        other it reads the whole table."""
+        condition = f"kind = ? AND {_INDEXED}" if kind in _INDEXED_KINDS else "kind = ?"
+        return self._filed(self._db.execute(f"{_DEFINITION} WHERE {condition} ORDER BY id", (kind,)))
+
+    def keys_of_kind(self, kind: str) -> frozenset[str]:
+        """All keys that a definition of a kind has. Cost as `definitions_of_kind`."""
+        condition = f"kind = ? AND {_INDEXED}" if kind in _INDEXED_KINDS else "kind = ?"
+        found = self._db.execute(f"SELECT DISTINCT key FROM definition WHERE {condition}", (kind,))
+        return frozenset(key for (key,) in found)
+
+    def scope(self, definition: FiledDefinition) -> FiledDefinition | None:
+        """The definition that encloses another: its class, library block or function."""
+        if definition.fact.scope < 0:
+            return None
+        return self.definition(definition.file.id << rows.ID_BITS | definition.fact.scope)
+
+    def search(self, text: str, kinds: Iterable[str], limit: int) -> list[FiledDefinition]:
+        """Definitions of the given kinds whose name contains a text, ignoring case; shortest names first."""
+        wanted = tuple(kinds)
+        pattern = "%" + text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_") + "%"
+        marks = ",".join("?" * len(wanted))
+        return self._filed(
+            self._db.execute(
+                f"{_DEFINITION} WHERE kind IN ({marks}) AND name LIKE ? ESCAPE '\\'"
+                " ORDER BY length(name), name, id LIMIT ?",
+                (*wanted, pattern, limit),
+            )
+        )
+
+    def keys(self, space: str = "") -> list[str]:
+        """All distinct keys that something is defined under, sorted; of one space, if given.
+        Reads an index, of the whole store if no space is given."""
+        if not space:
+            return [key for (key,) in self._db.execute("SELECT DISTINCT key FROM definition ORDER BY key")]
+        found = self._db.execute(
+            "SELECT DISTINCT key FROM definition WHERE key >= ? AND key < ? ORDER BY key",
+            (f"{space}:", f"{space};"),
+        )
+        return [key for (key,) in found]
+
+    def dispatch_keys(self) -> frozenset[str]:
+        """All dispatch keys that something is registered under. Reads the registrations' rows."""
+        found = self._db.execute(
+            "SELECT DISTINCT dispatch_key FROM definition WHERE key >= 'op:' AND key < 'op;' AND dispatch_key != ''"
+        )
+        return frozenset(key for (key,) in found)
+
+    # -- references
+
+    def targets(self, binding: FiledDefinition) -> list[FiledReference]:
+        """What a binding refers to, in the order of the text."""
+        return self._targets("owner = ? ORDER BY id", binding.id)
+
+    def targeting(self, key: str) -> list[FiledReference]:
+        """The targets with a key: which bindings name it. `owner` is the binding's id."""
+        return self._targets("key = ? ORDER BY id", key)
+
+    def references(self, key: str) -> list[FiledReference]:
+        """All other references with a key, by file and place."""
+        found: list[FiledReference] = []
+        for row_id, name, kind, sites in self._db.execute(
+            "SELECT id, name, kind, sites FROM reference WHERE key = ? ORDER BY id", (key,)
+        ):
+            row = _packed(key, name, kind, sites)
+            found.extend(_unpacked(self.file_of(row_id), row, 0, len(row.lines)))
+        return found
+
+    def references_in(self, file: File) -> list[FiledReference]:
+        """All references of a file that are not targets, in the order of the text."""
+        found: list[FiledReference] = []
+        for row in self._rows_of(file):
+            found.extend(_unpacked(file, row, 0, len(row.lines)))
+        found.sort(key=lambda r: (r.fact.line, r.fact.column))
+        return found
+
+    def references_of_kind(self, file: File, kind: str) -> list[FiledReference]:
+        """The references of one kind in a file, in the order of the text."""
+        found: list[FiledReference] = []
+        for row in self._rows_of(file):
+            if row.kind == kind:
+                found.extend(_unpacked(file, row, 0, len(row.lines)))
+        found.sort(key=lambda r: (r.fact.line, r.fact.column))
+        return found
+
+    def inside(self, definition: FiledDefinition) -> list[FiledReference]:
+        """The references in a definition's body, lambdas and nested definitions included,
+        in the order of the text.
+
+        Only the places between its lines are unpacked, so that a small function of a large
+        file costs little.
+        """
+        file, fact = definition.file, definition.fact
+        scopes = self._scopes_of(file)
+        belongs = {definition.id: True, -1: False}
+        found: list[FiledReference] = []
+        for row in self._rows_of(file):
+            if row.lines[0] > fact.end_line or row.lines[-1] < fact.line:
+                continue
+            first = bisect_left(row.lines, fact.line)
+            last = bisect_right(row.lines, fact.end_line, first)
+            found.extend(r for r in _unpacked(file, row, first, last) if _within(r.owner, belongs, scopes))
+        found.sort(key=lambda r: (r.fact.line, r.fact.column))
+        return found
+
+    # -- helpers
+
+    def _filed(self, cursor: Iterator[tuple[Any, ...]] | sqlite3.Cursor) -> list[FiledDefinition]:
+        found = []
+        for row in cursor:
+            known = self._by_id.get(row[0])
+            if known is None:
+                known = FiledDefinition(row[0], self.file_of(row[0]), rows.definition(row))
+                self._by_id[row[0]] = known
+            found.append(known)
+        return found
+
+    def _targets(self, where: str, value: int | str) -> list[FiledReference]:
+        found = self._targets_kept.get((where, value))
+        if found is None:
+            ordinals = (1 << rows.ID_BITS) - 1
+            found = [
+                FiledReference(
+                    self.file_of(row_id), Reference(key, name, kind, line, column, owner & ordinals), owner
+                )
+                for row_id, owner, key, name, kind, line, column in self._db.execute(
+                    f"SELECT id, owner, key, name, kind, line, col FROM target WHERE {where}", (value,)
+                )
+            ]
+            self._targets_kept[where, value] = found
+        return found
+
+    def _rows_of(self, file: File) -> list[_Packed]:
+        found = self._packed.get(file.id)
+        if found is None:
+            found = [
+                _packed(key, name, kind, sites)
+                for key, name, kind, sites in self._db.execute(
+                    "SELECT key, name, kind, sites FROM reference WHERE id BETWEEN ? AND ?", _range(file.id)
+                )
+            ]
+            self._packed[file.id] = found
+        return found
+
+    def _scopes_of(self, file: File) -> dict[int, int]:
+        """Id of each definition of a file → id of the one around it, -1 for none."""
+        found = self._scopes.get(file.id)
+        if found is None:
+            base = file.id << rows.ID_BITS
+            found = {
+                row_id: base | scope if scope >= 0 else -1
+                for row_id, scope in self._db.execute(
+                    "SELECT id, scope FROM definition WHERE id BETWEEN ? AND ?", _range(file.id)
+                )
+            }
+            self._scopes[file.id] = found
+        return found
+
+
+def _packed(key: str, name: str, kind: str, blob: bytes) -> _Packed:
+    sites = array("I")
+    sites.frombytes(blob)
+    if sys.byteorder == "big":
+        sites.byteswap()
+    lines = sites[0::3]
+    if not all(map(le, lines, lines[1:])):
+        # A parser may meet the places out of order; bisection needs them in the order of the text.
+        triples = sorted(zip(lines, sites[1::3], sites[2::3], strict=True))
+        sites = array("I", [number for triple in triples for number in triple])
+        lines = sites[0::3]
+    return _Packed(key, name, kind, lines, sites)
+
+
+def _unpacked(file: File, row: _Packed, first: int, last: int) -> Iterator[FiledReference]:
+    base = file.id << rows.ID_BITS
+    key, name, kind, _, sites = row
+    for i in range(first * 3, last * 3, 3):
+        owner = (sites[i + 2] >> 8) - 1
+        fact = Reference(key, name, kind, sites[i], sites[i + 1], owner, (sites[i + 2] & 255) - 1)  # type: ignore[arg-type]
+        yield FiledReference(file, fact, base | owner if owner >= 0 else -1)
+
+
+def _within(owner: int, belongs: dict[int, bool], scopes: dict[int, int]) -> bool:
+    """Whether a definition lies in the one that `belongs` starts from; what is learnt is kept there."""
+    passed = []
+    while owner not in belongs:
+        passed.append(owner)
+        owner = scopes.get(owner, -1)
+    for below in passed:
+        belongs[below] = belongs[owner]
+    return belongs[owner]
+
+
+_INDEXED_KINDS = ("operator", "schema", "derivative", "stub", "stub_kernel", "library")
+_INDEXED = "kind IN ('operator','schema','derivative','stub','stub_kernel','library')"
+_FILE = "SELECT id, path, language, role, size, mtime_ns, inode, digest FROM file"
+_DEFINITION = (
+    "SELECT id, key, name, kind, line, col, end_line, scope, flags, signature, dispatch_key, convention,"
+    " guard, detail FROM definition"
+)
+
+
+def _range(file_id: int) -> tuple[int, int]:
+    return file_id << rows.ID_BITS, (file_id + 1 << rows.ID_BITS) - 1
+
+
+def _rules(text: str) -> Rules:
+    # JSON has no tuples: a list of the manifest comes back as one, also inside a table.
+    def frozen(value: Any) -> Any:
+        if isinstance(value, list):
+            return tuple(value)
+        return {name: frozen(inner) for name, inner in value.items()} if isinstance(value, dict) else value
+
+    raw = json.loads(text)
+    return Rules(**{field.name: frozen(raw[field.name]) for field in fields(Rules) if field.name in raw})
