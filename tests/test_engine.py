@@ -19,13 +19,24 @@ from hypothesis import strategies as st
 
 from torchtalkd.conventions import Conventions
 from torchtalkd.conventions.values import Cpp, Files, Python
-from torchtalkd.engine import BuildResult, Limits, Progress, TreeError, WorkersFailed, build, gather, workers
+from torchtalkd.engine import (
+    BuildResult,
+    Limits,
+    Progress,
+    TreeError,
+    WorkersFailed,
+    build,
+    engine,
+    gather,
+    reading,
+    workers,
+)
 from torchtalkd.engine.plan import SUSPECT_NS, plan, recipes
 from torchtalkd.engine.reading import Task
 from torchtalkd.engine.sweep import Sweep, sweep
 from torchtalkd.facts import Definition, FileFacts, Problem, Reference, Rules
-from torchtalkd.store.connection import NAME
-from torchtalkd.store.database import open_view
+from torchtalkd.store import connection
+from torchtalkd.store.database import open_view, open_writer
 from torchtalkd.store.dump import dump
 from torchtalkd.store.errors import StoreFull
 
@@ -71,6 +82,8 @@ def parse(path: str, data: bytes, conventions: Conventions) -> FileFacts:
                     pass
             case "hog":
                 definitions.append(Definition(str(bytearray(16 << 30)), "", "function", 1, 0, 1))
+            case "negative":
+                references.append(Reference("cpp:x", "x", "call", -5, 0))
             case "raise":
                 raise RuntimeError(name)
             case "wait":
@@ -197,9 +210,6 @@ def test_an_old_file_is_known_by_its_stat_alone(tree: Tree) -> None:
     os.utime(tree.root / "a.cpp", ns=(old, old))
     tree.build()
     swept = sweep(tree.root, CONVENTIONS)
-    known = {}
-    from torchtalkd.store.database import open_writer
-
     with open_writer(tree.folder, tree.root) as writer:
         known = writer.files()
     assert plan(known, swept, recipes(CONVENTIONS, "1")) == ([], [], [], [])
@@ -213,8 +223,6 @@ def test_an_old_file_is_known_by_its_stat_alone(tree: Tree) -> None:
 def test_what_cannot_be_listed_is_neither_there_nor_gone(tree: Tree) -> None:
     tree.write({"a.cpp": "def a", "deep/b.cpp": "def b"})
     tree.build()
-    from torchtalkd.store.database import open_writer
-
     with open_writer(tree.folder, tree.root) as writer:
         known = writer.files()
     seen = sweep(tree.root, CONVENTIONS)
@@ -304,7 +312,14 @@ def test_edits_of_a_real_tree_equal_a_fresh_build(mini_tree: Path, tmp_path: Pat
 
 @pytest.mark.parametrize(
     ("text", "kind"),
-    [("exit 3", "crash"), ("exit 0", "crash"), ("abort", "crash"), ("hang", "time"), ("raise it", "crash")],
+    [
+        ("exit 3", "crash"),
+        ("exit 0", "crash"),
+        ("abort", "crash"),
+        ("hang", "time"),
+        ("raise it", "crash"),
+        ("negative", "crash"),
+    ],
 )
 @pytest.mark.parametrize("method", ["fork", "spawn"])
 def test_a_bad_file_costs_itself_alone(
@@ -358,10 +373,6 @@ def test_each_file_is_in_one_chunk() -> None:
     costs = [sum(task.size for task in chunk) for chunk in chunks]
     assert costs[-1] < costs[0]
     assert chunks[0][0].size == max(task.size for task in tasks)
-
-
-def _no_conventions(*_: object) -> FileFacts:
-    raise AssertionError
 
 
 def test_workers_that_do_not_start_are_an_error(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -433,8 +444,6 @@ def test_files_that_vanish_for_good_during_the_build_are_not_missing(tree: Tree)
 def test_a_file_that_cannot_be_read_makes_the_index_incomplete(
     tree: Tree, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from torchtalkd.engine import engine, reading
-
     plain = reading.read_bytes
 
     def refuse(root: str, path: str, limit: int) -> Any:
@@ -513,7 +522,7 @@ def test_a_tree_that_goes_during_the_build_leaves_the_index_alone(tree: Tree, tm
 def test_damage_that_only_use_shows_is_set_aside(tree: Tree) -> None:
     tree.write(many(300))
     tree.build()
-    path = tree.folder / NAME
+    path = tree.folder / connection.NAME
     size = path.stat().st_size
     with path.open("r+b") as file:
         # All but the first page, which alone is looked at on opening.
@@ -528,8 +537,6 @@ def test_damage_that_only_use_shows_is_set_aside(tree: Tree) -> None:
 
 
 def test_a_full_disk_ends_the_workers_and_keeps_nothing(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
-    from torchtalkd.store import connection
-
     plain = connection.connect_new
 
     def small(path: Path) -> Any:

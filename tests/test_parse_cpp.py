@@ -67,14 +67,19 @@ bool operator==(const Box& a, const Box& b) { return true; }
 
 
 def test_declarations_are_kept_apart() -> None:
-    facts = facts_of("namespace at { TORCH_API Tensor f(const Tensor& a);\nTensor f(const Tensor& a) { return a; } }")
-    assert [(d.name, d.declares, d.line) for d in facts.definitions] == [("at::f", True, 1), ("at::f", False, 2)]
+    facts = facts_of(
+        "namespace at { TORCH_API Tensor f(const Tensor& a);\nTensor f(const Tensor& a) { return a; } }"
+    )
+    assert [(d.name, d.declares, d.line) for d in facts.definitions] == [
+        ("at::f", True, 1),
+        ("at::f", False, 2),
+    ]
 
 
 def test_structured_kernels() -> None:
     facts = facts_of(
         """namespace at::meta {
-TORCH_META_FUNC2(add, Tensor)(const Tensor& self, const Tensor& other) { build(maybe_get_output(), self, other); }
+TORCH_META_FUNC2(add, Tensor)(const Tensor& self) { build(maybe_get_output(), self); }
 }
 namespace at::native {
 TORCH_IMPL_FUNC(add_out)(const Tensor& self, const Tensor& out) { add_stub(device_type(), *this); }
@@ -148,7 +153,11 @@ def test_schemas_with_and_without_kernels() -> None:
 }
 TORCH_LIBRARY_FRAGMENT(TORCH_EXTENSION_NAME, m) { m.def("hole(Tensor x) -> Tensor"); }"""
     )
-    found = [(d.name, d.signature, d.dispatch_key, tuple(targets(facts, d))) for d in facts.definitions if d.kind == "schema"]
+    found = [
+        (d.name, d.signature, d.dispatch_key, tuple(targets(facts, d)))
+        for d in facts.definitions
+        if d.kind == "schema"
+    ]
     assert found == [
         ("mine::plain", "plain(Tensor x) -> Tensor", "", ()),
         ("mine::two.out", "two.out(Tensor x, *, Tensor(a!) out) -> Tensor(a!)", "CatchAll", ("two_out",)),
@@ -160,7 +169,8 @@ TORCH_LIBRARY_FRAGMENT(TORCH_EXTENSION_NAME, m) { m.def("hole(Tensor x) -> Tenso
 def test_the_old_registries() -> None:
     facts = facts_of(
         """static auto r = c10::RegisterOperators()
-  .op("old::f(Tensor x) -> Tensor", c10::RegisterOperators::options().kernel<decltype(g), &g>(DispatchKey::CPU))
+  .op("old::f(Tensor x) -> Tensor",
+      c10::RegisterOperators::options().kernel<decltype(g), &g>(DispatchKey::CPU))
   .op("old::h", &h);
 RegisterOperators more({Operator("prim::k(int a) -> int", [](Stack& s) {})});"""
     )
@@ -172,7 +182,8 @@ def test_pybind11_modules_classes_and_submodules() -> None:
     facts = facts_of(
         """PYBIND11_MODULE(_ext, m) {
   m.def("fwd", &fwd, "doc");
-  py::class_<Foo, std::shared_ptr<Foo>>(m, "Foo").def(py::init<>()).def("run", &Foo::run).def("x", [](Foo& f) { return 1; });
+  py::class_<Foo, std::shared_ptr<Foo>>(m, "Foo")
+    .def(py::init<>()).def("run", &Foo::run).def("x", [](Foo& f) { return 1; });
   auto sub = m.def_submodule("sub");
   sub.def("q", q);
 }
@@ -222,6 +233,16 @@ void launch() {
     assert {r.name for r in facts.references if r.owner == owner} >= {"k", "g", "bar"}
 
 
+def test_metal_kernels() -> None:
+    facts = facts_of(
+        """template<typename T>
+[[host_name("k")]] kernel void k(constant float* a [[buffer(0)]], device T* out [[buffer(1)]]) { help(a); }
+void help(constant float* a) {}""",
+        "aten/src/ATen/native/mps/kernels/a.metal",
+    )
+    assert names(facts, "kernel") == ["k"] and names(facts, "function") == ["help"]
+
+
 def test_macros_of_the_file_make_functions_at_their_use() -> None:
     facts = facts_of(
         """namespace at::native {
@@ -256,7 +277,11 @@ TORCH_LIBRARY_IMPL(aten, FuncTorchBatched, m) {
 }"""
     )
     registration = one(facts, "registration")
-    assert (registration.name, registration.dispatch_key, registration.line) == ("aten::alpha", "FuncTorchBatched", 3)
+    assert (registration.name, registration.dispatch_key, registration.line) == (
+        "aten::alpha",
+        "FuncTorchBatched",
+        3,
+    )
     assert targets(facts, registration) == ["native::alpha"]
     assert facts.definitions[registration.scope].kind == "library"
     use = one(facts, "macro_use")
@@ -286,6 +311,26 @@ int third() { return 3; }
 """
     )
     assert {"first", "second", "third"} <= set(names(facts, "function"))
+
+
+def test_a_body_the_grammar_cannot_read_costs_no_other_function() -> None:
+    text = """namespace at::native {
+static void before(id x) { [x set:@"a" to:^(NSString* s) { return [s length: 1 of:{2}]; }]; inner(x); }
+TORCH_IMPL_FUNC(abs_out_mps)(const Tensor& a) {
+  @autoreleasepool { MPSGraph* g = [[[MPSGraph alloc] init] autorelease] }; run(g);
+}
+Tensor after(const Tensor& a) { return a; }
+} // namespace at::native
+"""
+    facts = facts_of(text, "aten/src/ATen/native/mps/operations/a.mm")
+    assert {"at::native::before", "at::native::after"} <= set(names(facts, "function"))
+    impl = one(facts, "structured_impl")
+    assert (impl.name, impl.line, impl.end_line) == ("at::native::abs_out_mps", 3, 5)
+
+
+def test_a_missing_semicolon_at_the_end_of_a_body() -> None:
+    facts = facts_of("void f(int a) {\n  CHECK(a == 1, \"no\")\n}\nint g() { return h(); }")
+    assert names(facts, "function") == ["f", "g"]
 
 
 def test_guards_are_noted_and_include_guards_are_not() -> None:
@@ -336,13 +381,16 @@ def test_ten_thousand_nested_braces() -> None:
 
 def test_a_macro_that_doubles_itself_stops() -> None:
     lines = ["#define A0(x) x x x x x x x x"]
-    lines += [f"#define A{n}(x) A{n - 1}(x) A{n - 1}(x) A{n - 1}(x) A{n - 1}(x) A{n - 1}(x)" for n in range(1, 12)]
+    lines += [
+        f"#define A{n}(x) A{n - 1}(x) A{n - 1}(x) A{n - 1}(x) A{n - 1}(x) A{n - 1}(x)" for n in range(1, 12)
+    ]
     facts = facts_of("\n".join([*lines, "A11(int f() {})", "int g() { return 1; }"]))
     assert "g" in names(facts, "function")
 
 
 def test_merge_conflict_markers_lose_nothing_else() -> None:
-    text = "int a() { return 1; }\n<<<<<<< HEAD\nint b() { return 1; }\n=======\nint c() { return 1; }\n>>>>>>> x\nint d() { return 1; }"
+    text = "int a() { return 1; }\n<<<<<<< HEAD\nint b() { return 1; }\n=======\nint c() { return 1; }\n"
+    text += ">>>>>>> x\nint d() { return 1; }"
     assert {"a", "d"} <= set(names(facts_of(text), "function"))
 
 
@@ -364,7 +412,12 @@ struct S : T<S> { int q() { return "\\"(" ; } };
 
 
 @settings(max_examples=60, deadline=None)
-@given(st.integers(0, len(SAMPLE)), st.integers(0, len(SAMPLE)), st.binary(max_size=8), st.sampled_from(["a.cpp", "a.cu", "a.mm", "a.metal", "a.h"]))
+@given(
+    st.integers(0, len(SAMPLE)),
+    st.integers(0, len(SAMPLE)),
+    st.binary(max_size=8),
+    st.sampled_from(["a.cpp", "a.cu", "a.mm", "a.metal", "a.h"]),
+)
 def test_cut_and_garbled_text_never_fails(start: int, end: int, noise: bytes, path: str) -> None:
     data = SAMPLE.encode()
     facts = parse(path, data[: min(start, end)] + noise + data[max(start, end) :], load("pytorch"))

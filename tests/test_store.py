@@ -180,6 +180,20 @@ def test_what_a_killed_build_left_is_removed(tmp_path: Path) -> None:
     assert not (tmp_path / connection.NEW).exists()
 
 
+def test_a_journal_that_outlived_its_database_is_not_taken_for_the_new_one_s(tmp_path: Path) -> None:
+    write(tmp_path, facts("a.cpp", "old"))
+    wal = tmp_path / (connection.NAME + "-wal")
+    with open_writer(tmp_path, ROOT) as writer:
+        writer.replace([filed(1, facts("a.cpp", "older"))], (), {})
+        kept = wal.read_bytes()
+    (tmp_path / connection.NAME).unlink()
+    wal.write_bytes(kept)
+    write(tmp_path, facts("b.cpp", "new"))
+    with open_view(tmp_path) as view:
+        assert [file.path for file in view.files()] == ["b.cpp"]
+        assert view.definitions("cpp:new")
+
+
 # -- the lock
 
 

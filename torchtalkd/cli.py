@@ -151,14 +151,14 @@ def _parser() -> argparse.ArgumentParser:
     trace = command(
         "trace", "Follow a name from Python to its kernels: torch.matmul, aten::mm, add.out, F.conv2d"
     )
-    trace.add_argument("name", help="in any spelling")
+    trace.add_argument("name", type=_filled, help="in any spelling")
     trace.add_argument("focus", nargs="?", default="full", choices=["full", "yaml", "dispatch"])
     trace.add_argument("--limit", type=_positive, metavar="N", help="show at most N places")
     trace.add_argument("--all", action="store_true", help="show every place")
     _query(trace)
 
     search = command("search", "List bindings, or CUDA and Metal kernels, whose name contains a text")
-    search.add_argument("query")
+    search.add_argument("query", type=_filled)
     search.add_argument("--mode", default="bindings", choices=["bindings", "kernels"])
     search.add_argument(
         "--backend", default="", metavar="KEY", help="only for a dispatch key: CPU, CUDA, MPS, …"
@@ -200,6 +200,13 @@ def _tree(parser: argparse.ArgumentParser, *, source_required: bool = False) -> 
 
 def _json(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="one JSON object on stdout, for scripts")
+
+
+def _filled(text: str) -> str:
+    if not text.strip():
+        raise argparse.ArgumentTypeError("it is empty")
+    # Bytes that are no UTF-8 came as lone surrogates, which nothing behind here can look up.
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def _positive(text: str) -> int:

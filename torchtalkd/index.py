@@ -45,7 +45,8 @@ def open_index(
     """Builds the index in `folder`, or reads again what changed, and opens it.
 
     `verify` looks through the whole index first and sets a damaged one aside: for one that failed
-    in a query (see `is_damaged`). Raises what `engine.build` and `store.database.open_view` raise, ManifestError.
+    in a query (see `is_damaged`). Raises ManifestError, and what `engine.build` and
+    `store.database.open_view` raise.
     """
     conventions = load(harness, tree=root)
     waited = False

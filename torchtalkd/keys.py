@@ -71,6 +71,13 @@ def operator_name(text: str) -> OperatorName:
     return OperatorName(namespace, base, overload)
 
 
+def canonical_operator(name: OperatorName, namespace: str) -> OperatorName:
+    """With the namespace that is meant where none is written, and `default` (as torch.ops calls
+    the overload without a name) as no overload."""
+    overload = "" if name.overload == "default" else name.overload
+    return OperatorName(name.namespace or namespace, name.base, overload)
+
+
 def op(name: str) -> str:
     """The key of an operator: its packet, without namespace and overload."""
     return "op:" + operator_name(name).base

@@ -32,10 +32,22 @@ _KEEP_GOING = 0x200
 
 def arguments(tree: Path, generated: Path | None, path: str) -> list[str]:
     """A compile command, as far as one can be made without a build."""
-    includes = [tree, tree / "aten/src", tree / "torch/csrc", tree / "torch/csrc/api/include", tree / "third_party"]
+    includes = [
+        tree,
+        tree / "aten/src",
+        tree / "torch/csrc",
+        tree / "torch/csrc/api/include",
+        tree / "third_party",
+    ]
     if generated is not None:
         includes += [generated, generated / "aten/src"]
-    flags = ["-std=c++17", "-w", "-ferror-limit=0", "-DAT_PER_OPERATOR_HEADERS", *(f"-I{folder}" for folder in includes)]
+    flags = [
+        "-std=c++17",
+        "-w",
+        "-ferror-limit=0",
+        "-DAT_PER_OPERATOR_HEADERS",
+        *(f"-I{folder}" for folder in includes),
+    ]
     spec = importlib.util.find_spec("clang_tidy")
     if spec is not None and spec.origin is not None:
         flags += ["-resource-dir", str(next((Path(spec.origin).parent / "data/lib/clang").iterdir()))]
@@ -98,7 +110,8 @@ def main() -> None:
                 missed.append((path, line, name))
     for path, line, name in missed:
         print(f"  {path}:{line} {name}")
-    print(f"{len(sample)} files, {total} definitions seen by libclang, {len(missed)} missed ({100 * len(missed) / max(total, 1):.2f} %)")
+    share = 100 * len(missed) / max(total, 1)
+    print(f"{len(sample)} files, {total} definitions seen by libclang, {len(missed)} missed ({share:.2f} %)")
 
 
 if __name__ == "__main__":

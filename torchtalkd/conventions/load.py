@@ -116,11 +116,12 @@ def _tree_source(tree: Path, name: str) -> _Source | None:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:
         raise ManifestError(str(path), data.count(b"\n", 0, error.start) + 1, "not UTF-8 text") from error
-    return _source(str(path), text.replace("\r\n", "\n"), name)
+    return _source(str(path), text.replace("\r\n", "\n"), name or tree.resolve().name or "tree")
 
 
 def _source(path: str, text: str, default_name: str) -> _Source:
-    """Parse and check one file. A tree's manifest without a name has that of what it extends first."""
+    """Parse and check one file. A tree's manifest without a name has that of what it extends first,
+    or that of its folder."""
     try:
         raw = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:

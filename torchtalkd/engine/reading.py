@@ -73,8 +73,9 @@ def read(task: Task, reading: Reading) -> Outcome:
         limit = reading.conventions.files.max_bytes
         problem = Problem(0, "size", f"{found.st_size} bytes: files over {limit} bytes are not parsed")
         facts = FileFacts(task.path, task.language, task.role, problems=(problem,))
+        rows = pack(task.file_id, facts)
     else:
-        facts = _parsed(task, data, reading)
+        facts, rows = _parsed(task, data, reading)
     return Outcome(
         "read",
         task.file_id,
@@ -86,7 +87,7 @@ def read(task: Task, reading: Reading) -> Outcome:
         read_ns,
         found.st_ino,
         digest_of(data, found.st_size),
-        tuple(pack(task.file_id, facts)),
+        tuple(rows),
     )
 
 
@@ -149,11 +150,13 @@ def rows_of(outcome: Outcome) -> Rows:
     return Rows(*outcome.rows)
 
 
-def _parsed(task: Task, data: bytes, reading: Reading) -> FileFacts:
+def _parsed(task: Task, data: bytes, reading: Reading) -> tuple[FileFacts, Rows]:
     try:
-        return reading.parse(task.path, data, reading.conventions)
+        facts = reading.parse(task.path, data, reading.conventions)
+        return facts, pack(task.file_id, facts)
     # A parser never raises; if one does, for whatever reason, it costs this file alone.
     except Exception as error:  # noqa: BLE001
         said = "out of memory" if isinstance(error, MemoryError) else f"{type(error).__name__}: {error}"
         problem = Problem(0, "crash", f"the parser failed ({said})")
-        return FileFacts(task.path, task.language, task.role, problems=(problem,))
+        facts = FileFacts(task.path, task.language, task.role, problems=(problem,))
+        return facts, pack(task.file_id, facts)

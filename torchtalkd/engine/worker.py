@@ -82,15 +82,9 @@ def work(
                 del outcomes
                 gc.collect()
     except (EOFError, BrokenPipeError, ConnectionResetError):
-        # The parent needs no more, or is gone.
-        _end(0)
-
-
-def _end(code: int) -> None:
-    # Nothing of the parent's that fork copied may be finalised here.
-    sys.stdout.flush()
-    sys.stderr.flush()
-    os._exit(code)
+        # The parent needs no more, or is gone. Nothing of its own that fork copied may be
+        # finalised or flushed here.
+        os._exit(0)
 
 
 def _close_inherited(kept: set[int]) -> None:
@@ -111,8 +105,12 @@ def _limit_memory(more: int) -> None:
     """Sets a limit on the address space, where the system has one that works (not on macOS)."""
     if not sys.platform.startswith("linux"):
         return
-    with open("/proc/self/statm", encoding="ascii") as file:
-        used = int(file.read().split()[0]) * os.sysconf("SC_PAGE_SIZE")
+    try:
+        with open("/proc/self/statm", "rb") as file:
+            used = int(file.read().split()[0]) * os.sysconf("SC_PAGE_SIZE")
+    except OSError:
+        # A sandbox without /proc: then the system alone guards the memory.
+        return
     _, hard = resource.getrlimit(resource.RLIMIT_AS)
     wanted = used + more
     if hard != resource.RLIM_INFINITY:

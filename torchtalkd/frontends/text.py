@@ -44,7 +44,7 @@ _TITLES: Final = {
     "onnx": "ONNX",
     "test": "tests",
 }
-_LEADING: Final = ("yaml", "structured_meta", "native", "stub_kernel")
+_LEADING: Final = frozenset(_TITLES[role] for role in ("yaml", "structured_meta", "native", "stub_kernel"))
 """Layers that are cut last: what most people ask for."""
 
 
@@ -86,10 +86,10 @@ def _fits(text: str) -> bool:
 def _joined(answer: Answer, groups: Sequence[tuple[str, Sequence[_Row]]], most: int) -> str:
     lines = [_head(answer), *_meanings(answer)]
     cut = False
-    for role, rows in groups:
-        limit = max(most, 12) if role in _LEADING and most > 1 else most
+    for title, rows in groups:
+        limit = max(most, 12) if title in _LEADING and most > 1 else most
         shown = rows if len(rows) <= limit else rows[:limit]
-        lines.append(f"{_TITLES.get(role, role)}:")
+        lines.append(f"{title}:")
         for row in shown:
             lines.append(f"  {row.text}")
             lines.extend(f"      {line}" for line in row.more)
@@ -188,33 +188,48 @@ def _not_found(answer: Answer) -> str:
 
 
 def _groups(answer: Answer) -> list[tuple[str, list[_Row]]]:
-    """The layers of an answer with their lines; places that differ in dispatch key or overload
-    alone are one line."""
-    alone = _whole_families(answer.subjects)
-    by_role: dict[str, dict[tuple[str, int, str, str], list[Item]]] = {}
+    """The layers of an answer, titled, with their lines. Places that differ in dispatch key or
+    overload alone are one line; so are the bindings of one Python name, and the launches in
+    one function."""
+    families = [frozenset(s.overloads) for s in answer.subjects if s.answered and s.kind == "operator"]
+    layers: dict[tuple[str, str], dict[tuple[str, ...], list[Item]]] = {}
     for item in answer.items:
         role = "native" if item.role == "structured_impl" else item.role
-        place = (item.file, item.line, item.symbol, item.note if role == "yaml" else "")
-        by_role.setdefault(role, {}).setdefault(place, []).append(item)
+        layer = ("found", "") if answer.question == "search" else (role, item.through)
+        layers.setdefault(layer, {}).setdefault(_alike(item), []).append(item)
     order = {role: number for number, role in enumerate(ROLES)}
-    if answer.question == "search":
-        rows = [row for places in by_role.values() for row in places.values()]
-        return [
-            ("found", [_row(items, alone) for items in sorted(rows, key=lambda r: answer.items.index(r[0]))])
-        ]
+    ways = {through: number for number, (_, through) in enumerate(layers)}
+    ranked = sorted(
+        layers.items(), key=lambda pair: (ways[pair[0][1]] if pair[0][1] else -1, order.get(pair[0][0], 99))
+    )
     return [
-        (role, [_row(items, alone) for items in places.values()])
-        for role, places in sorted(by_role.items(), key=lambda pair: order.get(pair[0], len(order)))
+        (_title(*layer), [_row(items, families) for items in places.values()]) for layer, places in ranked
     ]
 
 
-def _whole_families(subjects: Sequence[Subject]) -> list[frozenset[str]]:
-    return [frozenset(s.overloads) for s in subjects if s.answered and s.kind == "operator"]
+def _title(role: str, through: str) -> str:
+    if not through:
+        return _TITLES.get(role, role)
+    ways = through.split(" > ")
+    return f"ends in {ways[-1]}, called by {ways[-2]}" if len(ways) > 1 else f"ends in {through}"
+
+
+def _alike(item: Item) -> tuple[str, ...]:
+    """What items must share to be one line."""
+    if item.role == "test" or (item.role == "python" and item.note == "binding"):
+        return item.file, item.symbol
+    if item.kind == "launch":
+        return item.file, item.symbol, item.note
+    return item.file, str(item.line), item.symbol, item.note if item.role == "yaml" else ""
 
 
 def _row(items: Sequence[Item], families: Sequence[frozenset[str]]) -> _Row:
     item = items[0]
-    parts = [f"{item.file}:{item.line}", _symbol(item)]
+    parts = [f"{item.file}:{item.line}", item.symbol]
+    lines = list(dict.fromkeys(i.line for i in items))
+    if len(lines) > 1:
+        listed = ", ".join(map(str, lines[1:9])) + (", …" if len(lines) > 9 else "")
+        parts.append(f"and {'line' if len(lines) == 2 else 'lines'} {listed}")
     dispatch_keys = list(dict.fromkeys(i.dispatch_key for i in items if i.dispatch_key))
     if dispatch_keys:
         parts.append(f"[{', '.join(dispatch_keys)}]")
@@ -226,7 +241,7 @@ def _row(items: Sequence[Item], families: Sequence[frozenset[str]]) -> _Row:
     if item.via:
         parts.append(f"via {item.via}")
     if item.block_line:
-        parts.append(f"in the block of line {item.block_line}")
+        parts.append(f"block :{item.block_line}")
     if item.role == "stub_kernel" and item.declared_line:
         parts.append(f"registered {_short_place(item)}")
     if all(i.evidence == "candidate" for i in items):
@@ -245,10 +260,6 @@ def _row(items: Sequence[Item], families: Sequence[frozenset[str]]) -> _Row:
     return _Row("  ".join(parts), tuple(more))
 
 
-def _symbol(item: Item) -> str:
-    return item.symbol
-
-
 def _short_place(item: Item) -> str:
     if item.declared_file == item.file:
         return f":{item.declared_line}"
@@ -260,11 +271,7 @@ def _overloads(items: Sequence[Item], families: Sequence[frozenset[str]]) -> str
     names = dict.fromkeys(name for item in items for name in item.operators)
     if not names or items[0].role == "yaml":
         return ""
-    if (
-        any(frozenset(names) >= family for family in families)
-        or len(names) == 1
-        and _is_packet(names, families)
-    ):
+    if any(frozenset(names) >= family for family in families):
         return ""
     written = [keys.operator_name(name) for name in names]
     bases = {(name.namespace, name.base) for name in written}
@@ -272,14 +279,6 @@ def _overloads(items: Sequence[Item], families: Sequence[frozenset[str]]) -> str
     if len(bases) == 1 and of_subject:
         return ", ".join(name.overload or "default" for name in written)
     return ", ".join(names)
-
-
-def _is_packet(names: Iterable[str], families: Sequence[frozenset[str]]) -> bool:
-    """Whether the one name is that of a subject without its overload."""
-    name = next(iter(names))
-    return any(
-        keys.operator_name(o)._replace(overload="") == keys.operator_name(name) for f in families for o in f
-    ) and not (any(name in family for family in families))
 
 
 # -- status

@@ -8,11 +8,12 @@ text, so the evidence is `candidate`.
 
 from __future__ import annotations
 
+import re
 from typing import Final, NamedTuple
 
 from torchtalkd import keys
 from torchtalkd.facts import FiledDefinition, FiledReference
-from torchtalkd.link import functions, reach
+from torchtalkd.link import functions, operators, reach
 from torchtalkd.link.source import Evidence, Facts
 
 PLAIN_MEMBERS: Final = ("at::TensorBase", "at::Tensor")
@@ -49,6 +50,24 @@ def ends(facts: Facts, kernel: FiledDefinition) -> list[Call]:
     return list(found.values())
 
 
+def computes(facts: Facts, operator: str) -> bool:
+    """Whether a composite that calls an operator ends in it: not in a view of a tensor (its schema
+    returns an alias that it does not write, or its tags say `inplace_view`), nor in a factory
+    (it takes no tensor)."""
+    inner = operators.family(facts, operator)
+    if inner is None:
+        return False
+    for entry in inner.entries:
+        arguments, _, returns = entry.fact.signature.partition("->")
+        if "Tensor" not in arguments or operators.is_out(entry) or _ALIAS.search(returns):
+            continue
+        if "inplace_view" not in ((entry.fact.detail or {}).get("tags") or ()):
+            return True
+    return False
+
+
+_ALIAS: Final = re.compile(r"\([a-z]\w*(?:\|[a-z]\w*)*\)")
+"""`(a)` behind a type; one that is written to is `(a!)`."""
 _MOST_HELPERS: Final = 8
 
 

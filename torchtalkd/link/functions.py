@@ -9,6 +9,7 @@ names for tests only.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Sequence
 from typing import Final
 
@@ -19,6 +20,10 @@ from torchtalkd.link.source import Evidence, Facts, Link
 
 BODIES: Final = frozenset({"function", "kernel", "structured_impl"})
 """Kinds that can be called or registered by name."""
+
+_TRANSPARENT: Final = re.compile(r"\bCPU_CAPABILITY::")
+"""A namespace that names leave out: native/cpu is compiled once for each instruction set, with
+this macro as an inline namespace (aten/src/ATen/native/DispatchStub.h)."""
 
 HEADERS: Final = (".h", ".hpp", ".cuh", ".inl", ".inc", ".hh", ".hxx")
 """Suffixes of files whose local names are seen by whoever includes them."""
@@ -70,6 +75,10 @@ def kernels(facts: Facts, name: str, schema: str) -> list[Link]:
     if structured:
         # A structured impl takes what torchgen makes for it and has no overloads.
         return as_links(structured, "declared")
+    if not found:
+        # Its macro makes the class that it belongs to, so the namespace around it decides nothing.
+        elsewhere = [d for d in facts.of_kind(keys.cpp(plain(name)), "structured_impl") if visible(d, None)]
+        return as_links(elsewhere, "unique")
     return choose(found, schema, name)
 
 
@@ -108,6 +117,7 @@ def plain(name: str) -> str:
     """A C++ name as written, without `&`, leading `::`, template arguments and parentheses."""
     text = name.strip().lstrip("&( ").strip()
     text = keys.without_template_arguments(text) if "<" in text and "operator" not in text else text
+    text = _TRANSPARENT.sub("", text)
     return text.removeprefix("::").rstrip(") ").strip()
 
 

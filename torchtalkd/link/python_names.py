@@ -78,12 +78,14 @@ def _follow(facts: Facts, dotted: str, passed: frozenset[str]) -> Resolution:
             further = _follow(facts, target.fact.name, passed)
             if further.ends:
                 return Resolution(further.ends + bindings, (alias, *further.hops))
-    if bindings:
-        return Resolution(bindings, ())
     module, dot, last = dotted.rpartition(".")
     if not dot:
-        return Resolution((), ())
-    return _through_module(facts, module, last, passed)
+        return Resolution(bindings, ())
+    further = _through_module(facts, module, last, passed)
+    if bindings and not any(end.fact.kind == "function" for end in further.ends):
+        return Resolution(bindings, ())
+    # `from torch.functional import *` puts a function with a body over the bound operator.
+    return Resolution((*further.ends, *bindings), further.hops)
 
 
 def _through_module(facts: Facts, module: str, last: str, passed: frozenset[str]) -> Resolution:

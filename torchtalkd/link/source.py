@@ -28,6 +28,9 @@ class Facts(Protocol):
     def named(self, key: str, name: str) -> Sequence[FiledDefinition]:
         """Those with exactly this full name."""
 
+    def of_kind(self, key: str, kind: str) -> Sequence[FiledDefinition]:
+        """Those of a kind."""
+
     def definition(self, definition_id: int) -> FiledDefinition | None:
         """The definition with an id."""
 
@@ -36,6 +39,9 @@ class Facts(Protocol):
 
     def definitions_of_kind(self, kind: str) -> Sequence[FiledDefinition]:
         """All definitions of a kind."""
+
+    def library_uses(self) -> Sequence[FiledDefinition]:
+        """The macro uses that stand in a library block."""
 
     def keys_of_kind(self, kind: str) -> frozenset[str]:
         """All keys that a definition of a kind has."""

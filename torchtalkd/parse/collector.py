@@ -96,6 +96,8 @@ class Collector:
         self.macro = ""
         """The macro being read, if any: noted in what it makes."""
         self.guard = ""
+        self.metal_kernels: frozenset[int] = frozenset()
+        """Offsets behind the word `kernel` of a Metal function."""
         self.mentions_pybind11 = b"pybind" in text.data or b"py::" in text.data
         self.mentions_register_operators = b"RegisterOperators" in text.data
 

@@ -16,22 +16,31 @@ import re
 from collections.abc import Iterable
 from typing import Final
 
-from tree_sitter import Parser, Tree
+from tree_sitter import Parser, Range, Tree
 
 from torchtalkd import keys
 from torchtalkd.conventions.values import Conventions
-from torchtalkd.facts import FileFacts, Problem
+from torchtalkd.facts import FileFacts, Problem, Reference
 from torchtalkd.parse.collector import Collector, Scope
 from torchtalkd.parse.cpp_macros import add_expansions, add_macros
+from torchtalkd.parse.cpp_skeleton import unreadable_bodies
 from torchtalkd.parse.cpp_text import Directives, Macro, Text, blanked, decoded, directives, without
 from torchtalkd.parse.cpp_uses import lift, settle
 from torchtalkd.parse.cpp_walk import CPP, CUDA, walk
 from torchtalkd.parse.spelling import Spelling, spelling
 
-_PARSERS: Final = {"cpp": Parser(CPP), "cuda": Parser(CUDA)}
+_LANGUAGES: Final = {"cpp": CPP, "cuda": CUDA}
+_PARSERS: Final = {name: Parser(language) for name, language in _LANGUAGES.items()}
 _CUDA_WORDS = re.compile(rb"__global__|__device__|<<<")
 _HEADER_SUFFIXES = (".h", ".hpp", ".inl", ".ipp", ".tpp", ".hip")
-_METAL_KERNEL = re.compile(rb"^([ \t]*)kernel(?=\s+void\b)", re.MULTILINE)
+_FOREIGN_WORDS: Final = {
+    "metal": re.compile(
+        rb"\b(?:kernel(?=\s+void\b)|constant|device|threadgroup|thread)(?=\s)|\[\[[^\[\]]*\]\]"
+    ),
+    "objcpp": re.compile(rb"@autoreleasepool\b"),
+}
+"""Words of these languages that the C++ grammar has no place for."""
+_METAL_KERNEL = re.compile(rb"\bkernel\s+(?=void\b)")
 _MAX_ERRORS = 200
 _NEAR = 40
 """Bytes between an #if and an error that it is taken to have caused: the directive's own line."""
@@ -49,19 +58,30 @@ def parse_cpp(path: str, data: bytes, conventions: Conventions, language: str, r
     lines = directives(data)
     table = dict(known.macros)
     table.update((macro.name, macro) for macro in lines.macros if macro.parameters is not None)
-    grammar = "cuda" if language == "cuda" or (path.endswith(_HEADER_SUFFIXES) and _CUDA_WORDS.search(data)) else "cpp"
-    prepared = blanked(data, known.blank)
-    if language == "metal":
-        prepared = _METAL_KERNEL.sub(rb"\1      ", prepared)
+    grammar = (
+        "cuda"
+        if language == "cuda" or (path.endswith(_HEADER_SUFFIXES) and _CUDA_WORDS.search(data))
+        else "cpp"
+    )
+    prepared = blanked(data, known.blank, known.blank_arguments)
+    foreign = _FOREIGN_WORDS.get(language)
+    if foreign is not None:
+        prepared = foreign.sub(_spaces, prepared)
 
     prepared = without(prepared, lines.spans)
-    prepared, lifted = lift(prepared, {macro.name: macro for macro in lines.macros if macro.parameters is not None})
+    prepared, lifted = lift(
+        prepared, {macro.name: macro for macro in lines.macros if macro.parameters is not None}
+    )
     collector = Collector(path, language, Text(prepared), known, lines, table)
+    if language == "metal":
+        collector.metal_kernels = frozenset(match.end() for match in _METAL_KERNEL.finditer(data))
     tree = _PARSERS[grammar].parse(prepared)
     walk(collector, tree.root_node, grammar)
     errors = _errors(tree)
     if errors and lines.branches:
         _add_branches(collector, prepared, lines, known, table, grammar, errors)
+    if errors:
+        _add_skeleton(collector, prepared, lines, known, table, grammar, errors)
     settle(collector, lifted)
     add_macros(collector, lines, grammar)
     add_expansions(collector, grammar)
@@ -69,7 +89,9 @@ def parse_cpp(path: str, data: bytes, conventions: Conventions, language: str, r
         collector.refer("include", keys.file(name), name, offset, -1)
     if errors:
         line = collector.text.place(errors[0][0])[0]
-        problems.append(Problem(line, "syntax", "the grammar lost its way here; facts near it may be missing"))
+        problems.append(
+            Problem(line, "syntax", "the grammar lost its way here; facts near it may be missing")
+        )
     return FileFacts(
         path, language, role, tuple(collector.definitions), tuple(collector.references), tuple(problems)
     )
@@ -99,17 +121,70 @@ def _add_branches(
     if not touched:
         return
     windows = _windows(data, touched.values())
-    gaps = zip([0, *(end for _, end in windows)], [*(start for start, _ in windows), len(data)], strict=True)
-    surroundings = without(data, gaps)
     scopes = [(start, _scope_at(collector, start), None, "") for start, _ in windows]
+    parser = Parser(
+        _LANGUAGES[grammar], included_ranges=[_range(collector.text, *window) for window in windows]
+    )
     for number in range(min(max(last[group] for group in touched) + 1, _MAX_BRANCHES)):
-        text = surroundings
+        text = data
         for start, end, group, own in lines.branches:  # Nested ones overlap: one at a time.
             if group in touched and own != min(number, last[group]):
                 text = without(text, [(start, end)])
         variant = Collector(collector.path, collector.language, Text(text), known, lines, table)
-        walk(variant, _PARSERS[grammar].parse(text).root_node, grammar, scopes)
+        walk(variant, parser.parse(text).root_node, grammar, scopes)
         _merge(collector, variant)
+
+
+def _add_skeleton(
+    collector: Collector,
+    data: bytes,
+    lines: Directives,
+    known: Spelling,
+    table: dict[str, Macro],
+    grammar: str,
+    errors: list[tuple[int, int]],
+) -> None:
+    """Read the file again without the bodies that have errors; add the functions that were lost, and
+    give them the references that were found within their lines."""
+    unreadable = unreadable_bodies(data, errors)
+    if unreadable is None:
+        others = [(start, end) for start, end, _, number in lines.branches if number]
+        for branch in others:
+            data = without(data, [branch])
+        unreadable = unreadable_bodies(data, errors) if others else None
+    if not unreadable:
+        return
+    edges = [0, *(edge for body in unreadable for edge in body), len(data)]
+    ranges = [_range(collector.text, *edges[at : at + 2]) for at in range(0, len(edges), 2)]
+    parser = Parser(_LANGUAGES[grammar], included_ranges=ranges)
+    variant = Collector(collector.path, collector.language, Text(data), known, lines, table)
+    walk(variant, parser.parse(data).root_node, grammar)
+    before = len(collector.definitions)
+    _merge(collector, variant, repair=True)
+    added = [
+        (definition.line, definition.end_line, ordinal)
+        for ordinal, definition in enumerate(collector.definitions[before:], before)
+        if definition.kind in ("function", "kernel", "structured_impl", "structured_meta")
+        and not definition.declares
+    ]
+    if added:
+        collector.references[:] = [_adopted(reference, added) for reference in collector.references]
+
+
+def _adopted(reference: Reference, added: list[tuple[int, int, int]]) -> Reference:
+    if reference.owner != -1:
+        return reference
+    owner = next((ordinal for first, last, ordinal in added if first <= reference.line <= last), -1)
+    return reference._replace(owner=owner) if owner >= 0 else reference
+
+
+def _range(text: Text, start: int, end: int) -> Range:
+    first, last = text.place(start), text.place(end)
+    return Range((first[0] - 1, first[1]), (last[0] - 1, last[1]), start, end)
+
+
+def _spaces(match: re.Match[bytes]) -> bytes:
+    return b" " * len(match.group())
 
 
 def _windows(data: bytes, spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
@@ -137,10 +212,11 @@ def _scope_at(collector: Collector, offset: int) -> Scope:
     return Scope(1 << 62, prefix, local=local)
 
 
-def _merge(into: Collector, other: Collector) -> None:
+def _merge(into: Collector, other: Collector, repair: bool = False) -> None:
     """Add the definitions of another reading of the same file that are new, with their references.
 
-    The same key and line is the same definition. Uses of macros are taken over alike.
+    The same key and line is the same definition; with `repair` the other reading knows it better.
+    Uses of macros are taken over alike.
     """
     known = {(d.key, d.line, d.kind): number for number, d in enumerate(into.definitions)}
     ordinals = {-1: -1}
@@ -152,9 +228,14 @@ def _merge(into: Collector, other: Collector) -> None:
             number = known[identity] = len(into.definitions)
             into.definitions.append(definition._replace(scope=ordinals.get(definition.scope, -1)))
             new.add(ordinal)
+        elif repair:
+            # What lost its way may have lost a namespace or gained one, and swallowed what follows.
+            into.definitions[number] = definition._replace(scope=ordinals.get(definition.scope, -1))
         ordinals[ordinal] = number
     into.references.extend(
-        reference._replace(owner=ordinals[reference.owner]) for reference in other.references if reference.owner in new
+        reference._replace(owner=ordinals[reference.owner])
+        for reference in other.references
+        if reference.owner in new
     )
     places = {use.offset for use in into.uses}
     into.uses.extend(

@@ -34,9 +34,19 @@ _NO_CALLEES: Final = frozenset(
     {"if", "for", "while", "switch", "return", "sizeof", "defined", "decltype", "catch", "static_cast"}
 )
 _MAKING: Final = frozenset(
-    {"function", "kernel", "structured_meta", "structured_impl", "stub", "stub_kernel", "registration", "schema"}
+    {
+        "function",
+        "kernel",
+        "structured_meta",
+        "structured_impl",
+        "stub",
+        "stub_kernel",
+        "registration",
+        "schema",
+    }
     | {"python_binding", "macro_use"}
 )
+
 
 def add_expansions(collector: Collector, grammar: str) -> None:
     """Expand every noted use and add what it makes, at the use's place."""
@@ -61,7 +71,11 @@ def add_expansions(collector: Collector, grammar: str) -> None:
         texts.append(text)
         length += len(text.encode("utf-8", "replace"))
     made = _read(collector, "".join(texts), chunks, grammar)
-    _join(collector, made, {chunk[2]: owner for chunk, owner in zip(chunks, owners, strict=True) if owner and chunk[2]})
+    _join(
+        collector,
+        made,
+        {chunk[2]: owner for chunk, owner in zip(chunks, owners, strict=True) if owner and chunk[2]},
+    )
 
 
 def add_macros(collector: Collector, lines: Directives, grammar: str) -> None:
@@ -153,7 +167,9 @@ def _read(collector: Collector, text: str, chunks: list[Chunk], grammar: str) ->
     """Walk a text of chunks; macros of the file are not expanded again."""
     data = text.encode("utf-8", "replace")
     nothing: Mapping[str, Macro] = {}
-    made = Collector(collector.path, collector.language, Text(data), collector.spelling, directives(b""), nothing)
+    made = Collector(
+        collector.path, collector.language, Text(data), collector.spelling, directives(b""), nothing
+    )
     if chunks:
         walk(made, _PARSERS[grammar].parse(data).root_node, grammar, chunks)
     return made

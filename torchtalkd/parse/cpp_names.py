@@ -15,7 +15,21 @@ _SPECIFIERS = re.compile(
 )
 _COMMENT = re.compile(rb"//[^\n]*|/\*.*?\*/", re.DOTALL)
 STATEMENTS = frozenset(
-    {"if", "for", "while", "switch", "catch", "return", "else", "do", "sizeof", "defined", "new", "delete", "throw"}
+    {
+        "if",
+        "for",
+        "while",
+        "switch",
+        "catch",
+        "return",
+        "else",
+        "do",
+        "sizeof",
+        "defined",
+        "new",
+        "delete",
+        "throw",
+    }
 )
 """Words that the grammar takes for function names where it is lost."""
 

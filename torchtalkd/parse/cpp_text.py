@@ -12,7 +12,9 @@ from collections.abc import Iterable
 from itertools import accumulate
 from typing import NamedTuple
 
-_DIRECTIVE = re.compile(rb"^[ \t]*#[ \t]*(\w+)[ \t]*((?:[^\\\n]|\\\r?\n|\\[^\n])*)", re.MULTILINE)
+_DIRECTIVE = re.compile(
+    rb"#[ \t]*(include|define|if|ifdef|ifndef|elif|else|endif)\b[ \t]*((?:[^\\\n]+|\\\r?\n|\\[^\n])*)"
+)
 _DEFINE = re.compile(rb"([A-Za-z_]\w*)(?:\(([^()]*)\))?(.*)", re.DOTALL)
 _INCLUDE = re.compile(rb"[<\"]([^>\"\n]+)[>\"]")
 _COMMENT = re.compile(rb"//[^\n]*|/\*.*?\*/", re.DOTALL)
@@ -43,7 +45,7 @@ class Directives(NamedTuple):
     branches: list[tuple[int, int, int, int]]
     """(start, end, group, number in the group) of each branch of an #if with an #else or #elif."""
     spans: list[tuple[int, int]]
-    """The #define lines themselves."""
+    """The #define lines themselves, from the # on."""
 
 
 class _Level(NamedTuple):
@@ -85,11 +87,20 @@ def decoded(data: bytes) -> tuple[bytes, str]:
     return data, ""
 
 
-def blanked(data: bytes, patterns: tuple[re.Pattern[bytes], ...]) -> bytes:
-    """The text with each match replaced by blanks of equal length; line ends stay."""
-    for pattern in patterns:
-        data = pattern.sub(_blank, data)
-    return data
+def blanked(data: bytes, pattern: re.Pattern[bytes], with_arguments: frozenset[bytes]) -> bytes:
+    """The text with the macro names that the pattern matches (group 1) replaced by blanks of equal
+    length, and with them the parentheses behind those `with_arguments`; line ends stay."""
+
+    def blank(match: re.Match[bytes]) -> bytes:
+        text, name = match.group(0, 1)
+        start = match.start()
+        if start and match.string[start - 1] in _WORD:
+            return text  # The end of a longer name. (A \\b in front of the pattern costs twice the time.)
+        if name in with_arguments:
+            return _blank_bytes(text)
+        return b" " * len(name) + text[len(name) :]
+
+    return pattern.sub(blank, data)
 
 
 def without(data: bytes, spans: Iterable[tuple[int, int]]) -> bytes:
@@ -101,14 +112,6 @@ def without(data: bytes, spans: Iterable[tuple[int, int]]) -> bytes:
         position = end
     pieces.append(data[position:])
     return b"".join(pieces)
-
-
-def _blank(match: re.Match[bytes]) -> bytes:
-    text = match.group()
-    start = match.start()
-    if start and match.string[start - 1] in _WORD:
-        return text  # The end of a longer name. (A \b in front of the pattern costs twice the time.)
-    return b" " * len(text) if b"\n" not in text else _blank_bytes(text)
 
 
 def _blank_bytes(text: bytes) -> bytes:
@@ -124,6 +127,9 @@ def directives(data: bytes) -> Directives:
     groups = 0
     pending_guard = b""
     for match in _DIRECTIVE.finditer(data):
+        # Only the first word of a line is a directive; a ^ in the pattern would cost more than all the rest.
+        if data[data.rfind(b"\n", 0, match.start()) + 1 : match.start()].strip():
+            continue
         word = match.group(1)
         if word == b"include":
             path = _INCLUDE.match(match.group(2))

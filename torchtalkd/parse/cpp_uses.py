@@ -32,7 +32,9 @@ def lift(data: bytes, macros: Mapping[str, Macro]) -> tuple[bytes, list[Lifted]]
     or part of an expression, stays."""
     if not macros:
         return data, []
-    pattern = re.compile(rb"^(" + b"|".join(re.escape(name.encode()) for name in macros) + rb")[ \t]*\(", re.MULTILINE)
+    pattern = re.compile(
+        rb"^(" + b"|".join(re.escape(name.encode()) for name in macros) + rb")[ \t]*\(", re.MULTILINE
+    )
     lifted: list[Lifted] = []
     behind = 0
     for match in pattern.finditer(data):
@@ -59,7 +61,8 @@ def settle(collector: Collector, lifted: list[Lifted]) -> None:
     bodies = [
         (definition.line, definition.end_line, ordinal)
         for ordinal, definition in enumerate(collector.definitions)
-        if definition.end_line > definition.line and definition.kind in ("function", "kernel", "structured_impl")
+        if definition.end_line > definition.line
+        and definition.kind in ("function", "kernel", "structured_impl")
     ]
     for use in lifted:
         line = collector.text.place(use.start)[0]

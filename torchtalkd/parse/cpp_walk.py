@@ -21,8 +21,15 @@ from torchtalkd import keys
 from torchtalkd.facts import Reference
 from torchtalkd.parse.collector import Collector, MacroUse, Scope
 from torchtalkd.parse.cpp_names import STATEMENTS, Declarator, declarator, result_type
-from torchtalkd.parse.shapes import dispatch_stub, macro_use, method_table, pybind11, register_operators
-from torchtalkd.parse.shapes import structured, torch_library
+from torchtalkd.parse.shapes import (
+    dispatch_stub,
+    macro_use,
+    method_table,
+    pybind11,
+    register_operators,
+    structured,
+    torch_library,
+)
 
 CPP: Final = Language(tree_sitter_cpp.language())
 CUDA: Final = Language(tree_sitter_cuda.language())
@@ -54,7 +61,12 @@ def walk(collector: Collector, root: Node, grammar: str, chunks: Sequence[Chunk]
     stack = [Scope(_FAR, "")]
     launches: set[int] = set()
     next_chunk, boundary = 0, chunks[0][0] if chunks else _FAR
-    references, data, starts, fixed = collector.references, collector.data, collector.text.line_starts, collector.fixed
+    references, data, starts, fixed = (
+        collector.references,
+        collector.data,
+        collector.text.line_starts,
+        collector.fixed,
+    )
     for pattern, captures in QueryCursor(_QUERIES[grammar]).matches(root):
         named = captures.get("scope") or captures["name"]
         start = named[0].start_byte
@@ -81,7 +93,9 @@ def walk(collector: Collector, root: Node, grammar: str, chunks: Sequence[Chunk]
                 line = bisect_right(starts, start)
                 column = start - starts[line - 1]
             references.append(
-                Reference("cpp:" + name, name, "method", line, column, scope.ordinal, arguments.named_child_count)
+                Reference(
+                    "cpp:" + name, name, "method", line, column, scope.ordinal, arguments.named_child_count
+                )
             )
         elif pattern == _CALL:
             _call(collector, scope, named[0], start, captures, launches)
@@ -95,7 +109,7 @@ def walk(collector: Collector, root: Node, grammar: str, chunks: Sequence[Chunk]
 
 _CALL: Final = 6
 _METHOD: Final = 7
-_LAUNCH: Final = 12
+_LAUNCH: Final = 13
 
 
 def _call(
@@ -111,9 +125,9 @@ def _call(
         return
     spelling = collector.spelling
     if _UPPER.match(name):
-        if not scope.body or scope.library is not None:
-            if _file_scope_macro(collector, scope, name, _call_of(arguments), arguments):
-                return
+        at_file_scope = not scope.body or scope.library is not None
+        if at_file_scope and _file_scope_macro(collector, scope, name, _call_of(arguments), arguments):
+            return
         if name.startswith(spelling.dispatch_macros):
             _dispatch_name(collector, scope, arguments)
         collector.refer("macro", keys.macro(name), name, start, scope.ordinal, count)
@@ -154,7 +168,15 @@ def _file_scope_macro(collector: Collector, scope: Scope, name: str, call: Node,
 def _use(collector: Collector, scope: Scope, name: str, node: Node, end: int, body_owner: int) -> MacroUse:
     text = collector.data[node.start_byte : end].decode("utf-8", "replace")
     return MacroUse(
-        text, node.start_byte, scope.prefix, scope.ordinal, scope.local, scope.library, name, body_owner, node.end_byte
+        text,
+        node.start_byte,
+        scope.prefix,
+        scope.ordinal,
+        scope.local,
+        scope.library,
+        name,
+        body_owner,
+        node.end_byte,
     )
 
 
@@ -182,9 +204,9 @@ def _binding_method(collector: Collector, scope: Scope, call: Node, name: str, a
     )
 
 
-_METHODS: Final[dict[str, Callable[[Collector, Scope, Node, str, Node], bool]]] = {
-    name: _binding_method for name in (*torch_library.METHODS, *register_operators.METHODS, *pybind11.METHODS)
-}
+_METHODS: Final[dict[str, Callable[[Collector, Scope, Node, str, Node], bool]]] = dict.fromkeys(
+    (*torch_library.METHODS, *register_operators.METHODS, *pybind11.METHODS), _binding_method
+)
 
 
 def _namespace(collector: Collector, scope: Scope, captures: Captures) -> Scope:
@@ -233,6 +255,11 @@ def _class(collector: Collector, scope: Scope, captures: Captures) -> Scope:
 def _function(collector: Collector, scope: Scope, captures: Captures) -> Scope | None:
     node = captures["scope"][0]
     body = node.child_by_field_name("body")
+    if node.type == "declaration":
+        # A body whose last statement lacks its semicolon reads as an initialiser.
+        if scope.body:
+            return None
+        body = node
     found = declarator(captures["declarator"][0], collector.data)
     if found is None:
         return None
@@ -246,7 +273,7 @@ def _function(collector: Collector, scope: Scope, captures: Captures) -> Scope |
     if found.name in STATEMENTS or found.macro_arguments is not None:
         return None
     text = head.decode("utf-8", "replace")
-    kernel = "__global__" in text or (collector.language == "metal" and "kernel" in text.split())
+    kernel = "__global__" in text or node.start_byte in collector.metal_kernels
     full = scope.prefix + found.name.removeprefix("::") if not found.name.startswith("::") else found.name[2:]
     ordinal = collector.define(
         "kernel" if kernel else "function",
@@ -341,7 +368,9 @@ def _construction(collector: Collector, scope: Scope, captures: Captures) -> Non
     elif shape is not None and shape.shape == "pybind11" and "declarator" in captures:
         pybind11.constructor(collector, scope, captures["scope"][0], arguments, captures["declarator"][0])
     else:
-        collector.refer("call", keys.cpp(name), name, node.start_byte, scope.ordinal, arguments.named_child_count)
+        collector.refer(
+            "call", keys.cpp(name), name, node.start_byte, scope.ordinal, arguments.named_child_count
+        )
 
 
 def _table(collector: Collector, scope: Scope, captures: Captures) -> None:
@@ -359,4 +388,5 @@ _HANDLERS: Final[dict[int, Callable[[Collector, Scope, Captures], Scope | None]]
     9: _construction,
     10: _construction,
     11: _table,
+    12: _function,
 }

@@ -15,7 +15,9 @@ MAX_DEPTH = 8
 MAX_EXPANSION = 200_000
 """Bytes of one use's expansion; a macro that doubles itself stops here."""
 
-_TOKEN = re.compile(r'"(?:[^"\\\n]|\\.)*"|\'(?:[^\'\\\n]|\\.)*\'|[A-Za-z_]\w*|\s*##\s*|#|[^A-Za-z_"\'#]+|.', re.DOTALL)
+_TOKEN = re.compile(
+    r'"(?:[^"\\\n]|\\.)*"|\'(?:[^\'\\\n]|\\.)*\'|[A-Za-z_]\w*|\s*##\s*|#|[^A-Za-z_"\'#]+|.', re.DOTALL
+)
 
 
 def arguments(text: str, start: int) -> tuple[list[str], int] | None:

@@ -91,6 +91,7 @@ def _read_exports(out: Outline) -> None:
     if not out.exports:
         return
     listed: list[str] = []
+    out.exports.sort(key=lambda name: name.start_byte)
     for name in out.exports:
         value = _value(name)
         pending = [value] if value is not None else []

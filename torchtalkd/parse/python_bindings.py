@@ -30,7 +30,7 @@ from torchtalkd.parse.python_values import (
     values_of,
 )
 
-_OPERATOR = re.compile(r"(?:[\w-]+::)?\w+(?:\.\w+)?")
+_OPERATOR = re.compile(r"[\w-]+::\w+(?:\.\w+)?")
 _RECEIVER = "receiver"
 _DECORATED = "decorated"
 _DEFAULT_KEY = {"default": "CompositeExplicitAutograd"}
@@ -38,6 +38,7 @@ _DEFAULT_KEY = {"default": "CompositeExplicitAutograd"}
 capitals (torch/library.py, `_device_type_to_key`)."""
 
 
+_IMPORT = {"import": True}
 _LIBRARY_ARGUMENTS = rb"\s*\(\s*[\"']([\w-]+)[\"']\s*(?:,\s*[\"']\w*[\"']\s*)?(?:,\s*[\"'](\w+)[\"'])?"
 _ASSIGNED_TO = re.compile(rb"([\w.]+)\s*(?::[^=]+)?=\s*(?:\w+\s*\.\s*)*\Z")
 _NAMED_AS = re.compile(rb"[^\n]*?\)\s*as\s+([\w.]+)")
@@ -125,7 +126,7 @@ def read_layers(out: Outline, bindings: Bindings, path: str) -> None:
     """Add a Definition for each function of the module that implements the operator of its name."""
     for layer in bindings.layers(path):
         for d in list(out.definitions):
-            if d.scope == 0 and d.kind == "function":
+            if d.scope == 0 and (d.kind == "function" or (d.kind == "alias" and d.detail != _IMPORT)):
                 name = d.name.rpartition(".")[2]
                 ordinal = len(out.definitions)
                 kind = cast("Kind", layer.kind)
@@ -203,7 +204,10 @@ def _operands(
             operator = operator_of(name, context.operator_namespace) if name else ""
             if binding.operand_space == "op" and operator:
                 found.append((value.node, keys.op(operator), operator))
-            elif binding.operand_space != "test" and name:
+            elif name and (
+                binding.operand_space == "py" or (binding.operand_space == "op" and b"." in value.written)
+            ):
+                # An operator registered by the Python function that stands for it.
                 found.append((value.node, key_of(name), name))
         elif binding.operand_space == "test":
             found.append((value.node, keys.test(value.value), binding.prefix + value.value))
@@ -212,9 +216,9 @@ def _operands(
                 found.append((value.node, keys.py(value.value), binding.prefix + value.value))
         else:
             name = value.value.partition("(")[0].strip() if binding.kind == "schema" else value.value
+            if "::" not in name:
+                name = f"{library.namespace}::{name}" if library else binding.prefix + name
             if _OPERATOR.fullmatch(name):
-                if "::" not in name:
-                    name = f"{library.namespace}::{name}" if library else binding.prefix + name
                 found.append((value.node, keys.op(name), name))
     return found
 
@@ -281,12 +285,12 @@ def _detail(
         node = arguments.keyword.get(keyword)
         if node is None:
             continue
-        values = [
-            value.value
-            if isinstance(value, Text)
-            else context.out.resolve(value.written, owner) or value.written.decode("utf-8", "replace")
-            for value in values_of(node, context.out)
-        ]
+        values: list[str] = []
+        for value in values_of(node, context.out):
+            if isinstance(value, Text):
+                values.append(value.value)
+            elif name := context.out.resolve(value.written, owner):
+                values.append(name)
         if unwrapped(node).type in ("list", "tuple", "set"):
             detail[keyword] = values
         elif values:

@@ -152,7 +152,7 @@ def outline(tree: Tree, data: bytes, module: str, package: str, is_test: bool) -
             if index == function:
                 list_ = captured["parameters"][0]
                 signature = data[list_.start_byte : list_.end_byte]
-                if len(signature) > 6:
+                if signature not in (b"()", b"(self)"):
                     parameters.append((len(out.definitions), signature))
             ordinal = _define(out, "class" if index == class_ else "function", name, node, owner, signature)
             if waiting:

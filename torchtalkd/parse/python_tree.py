@@ -57,6 +57,10 @@ _DEFINITION = re.compile(
 )
 _TEXT = frozenset(("string", "string_start", "string_content", "string_end", "escape_sequence", "comment"))
 _MOST_BLOCKS = 5_000
+_MOST_OPEN = 1_000
+"""How many matches may be open at once. Each call of `x.a().b().c()…` is open until the first
+is read, and each node is tried with each open match: without a limit 200,000 calls in one chain
+take hours. Real code stays far below."""
 _MOST_DEPTH = 20
 """How deep lost definitions are looked for within lost definitions."""
 
@@ -66,10 +70,14 @@ def _query() -> Query:
     return Query(_LANGUAGE, (Path(__file__).parent / "queries" / "python.scm").read_text())
 
 
+def _cursor() -> QueryCursor:
+    return QueryCursor(_query(), match_limit=_MOST_OPEN)
+
+
 def read_tree(data: bytes) -> Tree:
     """Parse UTF-8 text. Never raises."""
     root = Parser(_LANGUAGE).parse(data).root_node
-    matches: list[Match] = QueryCursor(_query()).matches(root)
+    matches: list[Match] = _cursor().matches(root)
     if not root.has_error:
         return Tree(matches, 0, {})
     errors = QueryCursor(Query(_LANGUAGE, "(ERROR) @error (MISSING) @error")).matches(root)
@@ -120,7 +128,7 @@ class _Blocks:
             _LANGUAGE, included_ranges=[Range(_point(data, start), _point(data, end), start, end)]
         )
         root = parser.parse(data).root_node
-        matches: list[Match] = QueryCursor(_query()).matches(root)
+        matches: list[Match] = _cursor().matches(root)
         return self.recovered(root, matches, start, end, depth) if root.has_error else matches
 
     def _block_end(self, lost: re.Match[bytes], end: int) -> int:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from fnmatch import translate
 from os.path import commonprefix
 
-from torchtalkd.conventions.values import Conventions, Shape, StubRule
+from torchtalkd.conventions.values import Conventions, Cpp, Shape, StubRule
 from torchtalkd.parse.cpp_text import Macro
 
 
@@ -16,8 +16,11 @@ from torchtalkd.parse.cpp_text import Macro
 class Spelling:
     """How this framework's C++ is spelled."""
 
-    blank: tuple[re.Pattern[bytes], ...]
-    """What is blanked before the grammar sees the text."""
+    blank: re.Pattern[bytes]
+    """A name that is blanked before the grammar sees the text (group 1), with what is in parentheses
+    behind it."""
+    blank_arguments: frozenset[bytes]
+    """The names whose parentheses are blanked too."""
     shapes: dict[str, Shape]
     """By name as written."""
     launchers: frozenset[str]
@@ -32,8 +35,8 @@ class Spelling:
     stub_rules: tuple[StubRule, ...]
     python_module: str
     """What pybind functions of an unnamed module belong to."""
-    tables: dict[str, str]
-    """PyMethodDef table → Python module or class."""
+    cpp: Cpp
+    """The tables themselves, for look-ups that need the file's path too."""
 
 
 _CACHE: list[tuple[Conventions, Spelling]] = []
@@ -50,25 +53,24 @@ def spelling(conventions: Conventions) -> Spelling:
 
 def _compile(conventions: Conventions) -> Spelling:
     cpp = conventions.cpp
-    plain = [b.name for b in cpp.blank if not b.arguments]
-    calls = [b.name for b in cpp.blank if b.arguments]
-    patterns = []
-    if calls:
-        nested = r"\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)"
-        patterns.append(re.compile(f"{any_of(calls)}\\b\\s*{nested}".encode()))
-    if plain:
-        patterns.append(re.compile(f"{any_of(plain)}\\b".encode()))
+    # Parentheses behind a name are taken with it; which names lose them too is asked afterwards, since
+    # an alternation of two patterns would be slower than both.
+    nested = r"(?:\s*\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\))?"
+    names = any_of(macro.name for macro in cpp.blank) or "(?!)"
+    making = any_of(shape.name for shape in cpp.shapes) or "(?!)"
+    ignored = "|".join(translate(pattern) for pattern in cpp.file_scope_macros) or "(?!)"
     return Spelling(
-        blank=tuple(patterns),
+        blank=re.compile(rf"({names})\b{nested}".encode()),
+        blank_arguments=frozenset(macro.name.encode() for macro in cpp.blank if macro.arguments),
         shapes={shape.name: shape for shape in cpp.shapes},
-        launchers=frozenset(cpp.launchers),
+        launchers=frozenset(cpp.launchers) | frozenset(cpp.cpu_launchers),
         dispatch_macros=tuple(cpp.dispatch_macros),
-        ignored_macros=re.compile("|".join(translate(pattern) for pattern in cpp.file_scope_macros) or r"(?!)"),
-        making=re.compile(r"\{|\.impl\s*\(|\.def\s*\(|\b(?:" + (any_of(s.name for s in cpp.shapes) or "(?!)") + r")\b"),
+        ignored_macros=re.compile(ignored),
+        making=re.compile(r"\{|\.impl\s*\(|\.def\s*\(" + rf"|\b(?:{making})\b"),
         macros={m.name: Macro(m.name, m.parameters, m.body, 0, 0) for m in cpp.macros},
         stub_rules=cpp.stub_rules,
         python_module=cpp.default_python_module,
-        tables=dict(cpp.python_names),
+        cpp=cpp,
     )
 
 
@@ -89,7 +91,7 @@ def any_of(words: Iterable[str]) -> str:
         return ""
     parts = []
     for first, rest in by_first.items():
-        shared = commonprefix(rest)
+        shared = commonprefix(rest)  # noqa: RUF071 - words, not paths
         parts.append(re.escape(first + shared) + any_of(word[len(shared) :] for word in rest))
     joined = parts[0] if len(parts) == 1 and not ends else "(?:" + "|".join(parts) + ")"
     return joined + "?" if ends else joined

@@ -76,7 +76,8 @@ class Item:
     block_line: int = 0
     """Of a registration: the line of the library block around it; 0 for none."""
     operators: tuple[str, ...] = ()
-    """All overloads that share this place, `operator` among them."""
+    """All overloads that share this place, `operator` among them; empty where it belongs to
+    the operator as a whole."""
     kind: str = ""
     """What kind of definition stands there: function, class, macro, …"""
     signature: str = ""
@@ -89,6 +90,9 @@ class Item:
     """Which convention bound it: native_functions, dispatch_stub, torch_library, …"""
     via: str = ""
     """What lies between it and the kernel that it was reached from: the stub, a helper."""
+    through: str = ""
+    """In the focus `dispatch`: the composite operators between the subject and this place's own
+    operator, `aten::matmul > aten::mm`; '' for the subject's own places."""
     guard: str = ""
     """The #if conditions around it."""
     note: str = ""
@@ -237,6 +241,7 @@ _IF_SAID = (
     "declared_line",
     "convention",
     "via",
+    "through",
     "guard",
     "note",
     "declares",

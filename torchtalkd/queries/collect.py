@@ -46,19 +46,14 @@ class Collected:
         )
 
 
-def with_operators(item: Item, operators: tuple[str, ...], evidence: str = "") -> Item:
+def with_operators(item: Item, operators: tuple[str, ...]) -> Item:
     """The item as a part of these overloads; `operator` is the first."""
-    return replace(
-        item,
-        operators=operators,
-        operator=operators[0] if operators else "",
-        evidence=evidence or item.evidence,
-    )
+    return replace(item, operators=operators, operator=operators[0] if operators else "")
 
 
-def with_via(item: Item, before: str) -> Item:
-    """The item, reached by what lies before its own way."""
-    return replace(item, via=f"{before} > {item.via}" if item.via else before)
+def with_through(item: Item, through: str, evidence: str = "") -> Item:
+    """The item as that of an operator which a composite ends in."""
+    return replace(item, through=through, evidence=evidence or item.evidence)
 
 
 def place_of(
@@ -67,13 +62,15 @@ def place_of(
     evidence: Evidence,
     *,
     operator: str = "",
+    packet: bool = False,
     dispatch_key: str = "",
     declared: FiledDefinition | None = None,
     via: str = "",
     note: str = "",
     symbol: str = "",
 ) -> Item:
-    """The item of a definition's place; `declared` is the binding that led to it."""
+    """The item of a definition's place; `declared` is the binding that led to it. With `packet`
+    it belongs to the operator as a whole, not to an overload."""
     fact = definition.fact
     return Item(
         role=role,
@@ -83,7 +80,7 @@ def place_of(
         evidence=evidence,
         operator=operator,
         dispatch_key=dispatch_key,
-        operators=(operator,) if operator else (),
+        operators=(operator,) if operator and not packet else (),
         kind=fact.kind,
         signature=fact.signature,
         declared_file=declared.file.path if declared else "",

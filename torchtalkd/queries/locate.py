@@ -62,7 +62,13 @@ def locate(view: View, name: str) -> Located:
     subjects = _subjects(view, spelled) if spelled.text else []
     if subjects:
         return Located(name, tuple(_distinct(subjects)))
-    return Located(name, (), tuple(nearest(view, spelled.text)))
+    return Located(name, (), tuple(_overloads(view, spelled.text) or nearest(view, spelled.text)))
+
+
+def _overloads(view: View, text: str) -> list[str]:
+    """The overloads that an operator has, where one is written that it has not."""
+    family = operators.family(view, text) if "." in text.rpartition("::")[2] else None
+    return list(family.overloads) if family is not None else []
 
 
 def _subjects(view: View, spelled: spelling.Spelled) -> list[Subject]:
@@ -158,6 +164,11 @@ def _cpp(view: View, last: str, qualified: str = "") -> list[Subject]:
         for (kind, name), definitions in groups.items()
         if not (kind == "C++ class" and name in classes)
     ]
+    shared = {d.id for d in view.definitions("cpp:" + last) if not d.fact.local}
+    if qualified and any(shared & set(subject.ids) for subject in found):
+        # Elsewhere a file's own function may have the same full name: it is another one.
+        found = [replace(s, ids=tuple(n for n in s.ids if n in shared)) for s in found]
+        found = [s for s in found if s.ids]
     exact = [subject for subject in found if subject.name == qualified]
     return _capped(sorted(exact or found, key=lambda s: _rank(view, s)))
 
@@ -221,7 +232,7 @@ def _called(view: View, function: FiledDefinition, known: list[Subject]) -> list
     one that it calls. A function that calls several stands for none of them."""
     called = wrappers.operators_called(view, function)
     own = keys.last(function.fact.key)
-    named = [c for c in called if c.operator.rpartition("::")[2] in (own, f"{own}_")]
+    named = [c for name in (own, f"{own}_") for c in called if c.operator.rpartition("::")[2] == name]
     chosen = named or (list(called) if len(called) == 1 else [])
     found = []
     for call in chosen:
@@ -245,31 +256,38 @@ def _bound_operators(view: View, bindings: Iterable[FiledDefinition]) -> dict[st
 
 
 def _operator_targets(view: View, binding: FiledDefinition) -> list[str]:
-    return [t.fact.name for t in view.targets(binding) if keys.space(t.fact.key) == "op"]
+    """The overloads that a binding is bound to. A method table may name the function that
+    torchgen writes for an operator: THPVariable_add (tools/autograd/gen_python_functions.py)."""
+    targets = view.targets(binding)
+    found = [t.fact.name for t in targets if keys.space(t.fact.key) == "op"]
+    for target in targets:
+        base = keys.last(target.fact.key).removeprefix(_GENERATED_METHOD)
+        if base != keys.last(target.fact.key):
+            family = operators.family(view, f"{view.rules.operator_namespace}::{base}")
+            found.extend(family.overloads if family is not None else ())
+    return found
+
+
+_GENERATED_METHOD = "THPVariable_"
 
 
 # -- add, add_kernel, Linear, TORCH_CHECK, MulBackward0
 
 
 def _bare(view: View, text: str) -> list[Subject]:
-    found: list[Subject] = []
-    for family in operators.families(view, text):
-        subject = _operator(family, None)
-        if subject is not None:
-            main = not found
-            found.append(subject if main else replace(subject, answered=False))
-    if found:
+    named = [s for family in operators.families(view, text) if (s := _operator(family, None)) is not None]
+    found = [*named[:1], *(replace(subject, answered=False) for subject in named[1:])]
+    if not (found and found[0].name.startswith(f"{view.rules.operator_namespace}::")):
+        # `mm_out` is what torchgen calls mm.out in C++, whatever else is called so.
+        found.extend(_of_readings(view, text, only_out=bool(found) or view.count(f"cpp:{text}") > 0))
+    if named:
         return [*found, *_other_meanings(view, text)]
     found.extend(_node(view, derivative) for derivative in operators.nodes(view, text))
-    found.extend(_public(view, text))
-    if not found:
-        found.extend(_python_subjects(view, _python_definitions(view, text)))
+    found.extend(_public(view, text) or _python_subjects(view, _python_definitions(view, text)))
     found.extend(_cpp(view, text))
-    macros = [d for d in view.definitions("macro:" + text) if d.fact.kind == "macro"]
+    macros = view.of_kind("macro:" + text, "macro")
     if macros:
         found.append(_of_definitions("macro", text, macros))
-    if not found:
-        found.extend(_of_readings(view, text))
     return found or _rest(view, text)
 
 
@@ -288,9 +306,11 @@ def _public(view: View, text: str) -> list[Subject]:
     return []
 
 
-def _of_readings(view: View, text: str) -> list[Subject]:
-    """A name that only torchgen makes: `mm_out`, `add_outf`, `add_Tensor`."""
-    return _of_generated_name(view, f"at::{text}") if "_" in text else []
+def _of_readings(view: View, text: str, *, only_out: bool) -> list[Subject]:
+    """A name that torchgen makes: `mm_out`, `add_outf`, `add_Tensor`."""
+    if "_" not in text or (only_out and not text.endswith(("_out", "_outf", "_symint"))):
+        return []
+    return _of_generated_name(view, f"at::{text}")
 
 
 def _rest(view: View, text: str) -> list[Subject]:

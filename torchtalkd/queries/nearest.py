@@ -18,43 +18,37 @@ LEAST_RATIO: Final = 70.0
 
 
 def nearest(view: View, text: str, limit: int = MOST) -> list[str]:
-    """The likest names, best first; a name that differs in case alone comes before all."""
+    """The likest names, best first; a name that differs in case alone comes before all.
+
+    Operators are compared one and all; of the other names, too many to be read for this, those
+    that begin with the same two characters, in either case.
+    """
     last = text.replace("::", ".").rpartition(".")[2] or text
-    if not last:
-        return []
     found: dict[str, float] = {}
-    for space, bonus in (("op", 3.0), ("py", 1.0), ("cpp", 0.0), ("macro", 0.0)):
-        for name, score in _likest(_names(view, space), last, limit):
-            better = score + bonus + (20.0 if name.casefold() == last.casefold() else 0.0)
-            found[name] = max(found.get(name, 0.0), better)
+    for name, score in _likest(view.keys("op"), last, limit):
+        found[name] = score + _OPERATOR_BONUS
+    for space in ("py", "cpp", "macro"):
+        for begin in sorted({last[:2], last[:2].lower(), last[:2].upper(), last[:2].capitalize()}):
+            if begin:
+                for name, score in _likest(view.keys(space, begin), last, limit):
+                    found[name] = max(found.get(name, 0.0), score)
     return sorted(found, key=lambda name: (-found[name], len(name), name))[:limit]
 
 
-def _likest(names: dict[int, list[str]], wanted: str, limit: int) -> list[tuple[str, float]]:
+_OPERATOR_BONUS: Final = 3.0
+"""Per cent that an operator is liker than another name: it is what most people ask for."""
+
+
+def _likest(keys_found: list[str], wanted: str, limit: int) -> list[tuple[str, float]]:
     """Names of about the same length: one of another length cannot be like enough."""
     slack = max(2, len(wanted) * 3 // 10)
-    found: list[tuple[str, float]] = []
-    least = LEAST_RATIO
-    for length in sorted(
-        range(len(wanted) - slack, len(wanted) + slack + 1), key=lambda n: abs(n - len(wanted))
-    ):
-        choices = names.get(length)
-        if choices:
-            likest = process.extract(wanted, choices, scorer=fuzz.ratio, limit=limit, score_cutoff=least)
-            found.extend((name, score) for name, score, _ in likest)
-            if len(found) >= limit:
-                found = sorted(found, key=lambda pair: -pair[1])[:limit]
-                least = max(least, found[-1][1])
+    folded = wanted.casefold()
+    choices = [name for key in keys_found if abs(len(name := key.partition(":")[2]) - len(wanted)) <= slack]
+    likest = process.extract(wanted, choices, scorer=fuzz.ratio, limit=limit, score_cutoff=LEAST_RATIO)
+    found = [(name, score) for name, score, _ in likest]
+    found.extend((name, _SAME_BUT_CASE) for name in choices if name.casefold() == folded)
     return found
 
 
-def _names(view: View, space: str) -> dict[int, list[str]]:
-    """The last components of a space by length; read once a revision."""
-    known: dict[str, dict[int, list[str]]] = view.kept.setdefault("names", {})
-    found = known.get(space)
-    if found is None:
-        found = known[space] = {}
-        for key in view.keys(space):
-            name = key[len(space) + 1 :]
-            found.setdefault(len(name), []).append(name)
-    return found
+_SAME_BUT_CASE: Final = 120.0
+"""Per cent: above every name that differs in a letter."""

@@ -43,6 +43,7 @@ def search(view: View, query: str, mode: Mode = "bindings", backend: str = "", l
     found = list(
         _bindings(view, text, dispatch_key) if mode == "bindings" else _kernels(view, text, dispatch_key)
     )
+    # Stable: within equally close names the order of the layers and of the backends stays.
     found.sort(key=lambda item: _rank(item, text))
     subjects = (Subject("search", text),) if found else ()
     shown = tuple(found[: max(limit, 0)])
@@ -87,12 +88,11 @@ def _closeness(name: str, wanted: str) -> tuple[int, int, str]:
     return kind, len(name), name
 
 
-def _rank(item: Item, text: str) -> tuple[int, int, str, str, int]:
+def _rank(item: Item, text: str) -> tuple[int, int, str]:
+    """By the operator's name where there is one, else by the symbol's."""
     last = text.replace("::", ".").rpartition(".")[2]
     base = keys.operator_name(item.operator).base if item.operator else ""
-    symbol = item.symbol.replace("::", ".").rpartition(".")[2]
-    closest = min(_closeness(name, last) for name in (base, symbol) if name or not base)
-    return *closest, item.file, item.line
+    return _closeness(base or item.symbol.replace("::", ".").rpartition(".")[2], last)
 
 
 def _bindings(view: View, text: str, dispatch_key: str) -> Iterator[Item]:
@@ -107,9 +107,10 @@ def _bindings(view: View, text: str, dispatch_key: str) -> Iterator[Item]:
         if view.count("py:" + last) >= _TOO_MANY:
             continue
         for definition in view.definitions("py:" + last):
-            if definition.fact.kind == "python_binding" and definition.file.role == "library":
-                if definition.fact.convention != "native_functions":
-                    yield place_of("python", definition, "exact")
+            fact = definition.fact
+            own = fact.kind == "python_binding" and fact.convention != "native_functions"
+            if own and definition.file.role == "library":
+                yield place_of("python", definition, "exact")
 
 
 _TOO_MANY: Final = 64

@@ -39,14 +39,12 @@ def trace(view: View, name: str, focus: Focus = "full") -> Answer:
         raise ValueError(f"unknown focus {focus!r}: {', '.join(FOCUSES)}")
     located = locate(view, name)
     found: list[Item] = []
-    seen: set[tuple[str, str, int, str]] = set()
+    seen: set[tuple[str, str, int]] = set()
     for subject in located.subjects:
         if subject.answered:
-            for item in subject_items(view, subject, focus):
-                place = (item.role, item.file, item.line, item.dispatch_key)
-                if place not in seen:
-                    found.append(item)
-            seen.update((i.role, i.file, i.line, i.dispatch_key) for i in found)
+            items = subject_items(view, subject, focus)
+            found.extend(item for item in items if (item.role, item.file, item.line) not in seen)
+            seen.update((item.role, item.file, item.line) for item in items)
     return Answer(
         question="trace",
         query=name,
@@ -71,7 +69,10 @@ def subject_items(view: View, subject: Subject, focus: Focus) -> list[Item]:
     overloads = frozenset(subject.overloads)
     layers = {"full": _full, "yaml": _yaml, "dispatch": _dispatch}
     collected.extend(layers[focus](view, family, overloads))
-    return collected.items()
+    if focus != "dispatch":
+        return collected.items()
+    own = collected.items()
+    return [*own, *trace_composite.composite_items(view, family, overloads)]
 
 
 def _full(view: View, family: Family, overloads: frozenset[str]) -> Iterator[Item]:
@@ -105,4 +106,3 @@ def _yaml(view: View, family: Family, overloads: frozenset[str]) -> Iterator[Ite
 def _dispatch(view: View, family: Family, overloads: frozenset[str]) -> Iterator[Item]:
     yield from kernel_items(view, family, overloads)
     yield from registration_items(view, family, overloads)
-    yield from trace_composite.composite_items(view, family, overloads)

@@ -6,7 +6,6 @@ goes on in those of the operators it calls.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Final
 
 from torchtalkd.facts import FiledDefinition
@@ -15,7 +14,7 @@ from torchtalkd.link.operators import Family
 from torchtalkd.link.source import Evidence
 from torchtalkd.queries import trace_kernels
 from torchtalkd.queries.answers import Item
-from torchtalkd.queries.collect import with_operators, with_via
+from torchtalkd.queries.collect import Collected, with_through
 from torchtalkd.store.view import View
 
 MAX_DEPTH: Final = 3
@@ -33,7 +32,7 @@ def ends_in(view: View, family: Family, overloads: frozenset[str]) -> list[tuple
     while waiting and len(found) < MOST:
         kernel, way, depth = waiting.pop(0)
         for call in composite.ends(view, kernel):
-            if call.operator in passed:
+            if call.operator in passed or not composite.computes(view, call.operator):
                 continue
             passed.add(call.operator)
             inner = operators.family(view, call.operator)
@@ -64,21 +63,22 @@ def is_composite(view: View, dispatch_key: str) -> bool:
     return dispatch_key in view.rules.composite_keys or dispatch_key.startswith("Composite")
 
 
-def composite_items(view: View, family: Family, overloads: frozenset[str]) -> Iterator[Item]:
-    """The kernels of the operators that composites end in, each under its own operator."""
+def composite_items(view: View, family: Family, overloads: frozenset[str]) -> list[Item]:
+    """The kernels of the operators that composites end in, operator by operator. What these
+    kernels end in themselves (stubs, launches) is the answer to a trace of that operator."""
+    found: list[Item] = []
     for operator, evidence, way in ends_in(view, family, overloads):
         inner = operators.family(view, operator)
         if inner is None:
             continue
-        shown = frozenset(
-            e.fact.name for e in inner.entries if e.fact.kind == "operator" and not operators.is_out(e)
-        )
+        collected = Collected(view.rules.backends)
         for entry in inner.entries:
-            if entry.fact.name not in shown:
-                continue
-            for row in trace_kernels.rows(view, entry):
-                for item in trace_kernels.row_items(view, row):
-                    surest = (
-                        item if evidence != "candidate" else with_operators(item, item.operators, "candidate")
-                    )
-                    yield with_via(surest, f"{way} > {operator}")
+            if entry.fact.kind == "operator" and not operators.is_out(entry):
+                for row in trace_kernels.rows(view, entry):
+                    collected.extend(item for item in trace_kernels.kernels_of(row) if item.role in _KERNELS)
+        surest = "candidate" if evidence == "candidate" else ""
+        found.extend(with_through(item, f"{way} > {operator}", surest) for item in collected.items())
+    return found
+
+
+_KERNELS: Final = ("native", "structured_impl")

@@ -44,6 +44,8 @@ def entry_item(view: View, derivative: FiledDefinition, operator: str) -> Item:
     for key, block in (detail.get("dispatch") or {}).items():
         if key != "Default":
             said.extend(f"{key} {inputs}: {formula}" for inputs, formula in block.items())
+    if "output_differentiability" in detail:
+        said.append(f"output_differentiability: {detail['output_differentiability']}")
     return place_of(
         "derivative",
         derivative,

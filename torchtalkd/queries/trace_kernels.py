@@ -8,11 +8,12 @@ key the functional overload has, or has not, a line of its own).
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import NamedTuple
 
 from torchtalkd import keys
 from torchtalkd.facts import FiledDefinition
-from torchtalkd.link import functions, operators, reach, stubs
+from torchtalkd.link import composite, functions, operators, reach, stubs
 from torchtalkd.link.operators import Family
 from torchtalkd.link.source import Link
 from torchtalkd.queries.answers import Item
@@ -87,25 +88,43 @@ def _row(
 def row_items(view: View, row: Row) -> Iterator[Item]:
     """A row's kernels and all that they end in; the line of yaml, if the tree has no kernel."""
     operator, dispatch_key = row.overload.fact.name, row.registration.fact.dispatch_key
-    ufunc = (row.registration.fact.detail or {}).get("ufunc")
     behind = list(_named_stubs(view, row))
     if not row.kernels and not behind:
         yield unplaced(row)
-    for link in row.kernels:
-        kernel = link.definition
-        role = "structured_impl" if kernel.fact.kind == "structured_impl" else "native"
-        note = f"ufunc loop: {ufunc}" if ufunc else ""
-        yield place_of(
-            role,
-            kernel,
-            link.evidence,
-            operator=operator,
-            dispatch_key=dispatch_key,
-            declared=row.registration,
-            note=note,
-        )
-        yield from behind_items(view, kernel, operator, dispatch_key)
+    for item, link in zip(kernels_of(row), row.kernels, strict=True):
+        if item.role == "native" and dispatch_key.startswith("Composite"):
+            item = replace(item, note=_calls(view, link.definition))
+        yield item
+        yield from behind_items(view, link.definition, operator, dispatch_key)
     yield from behind
+
+
+def kernels_of(row: Row) -> list[Item]:
+    """A row's kernels alone."""
+    ufunc = (row.registration.fact.detail or {}).get("ufunc")
+    return [
+        place_of(
+            "structured_impl" if link.definition.fact.kind == "structured_impl" else "native",
+            link.definition,
+            link.evidence,
+            operator=row.overload.fact.name,
+            dispatch_key=row.registration.fact.dispatch_key,
+            declared=row.registration,
+            note=f"ufunc loop: {ufunc}" if ufunc else "",
+        )
+        for link in row.kernels
+    ]
+
+
+def _calls(view: View, kernel: FiledDefinition) -> str:
+    """The operators that a composite kernel goes on to, in words; their kernels are the focus `dispatch`."""
+    called = [c.operator for c in composite.ends(view, kernel) if composite.computes(view, c.operator)]
+    if not called:
+        return ""
+    return f"calls {', '.join(called[:_MOST_CALLS])}" + (", …" if len(called) > _MOST_CALLS else "")
+
+
+_MOST_CALLS = 6
 
 
 def unplaced(row: Row) -> Item:

@@ -37,7 +37,8 @@ def layer_items(view: View, family: Family, overloads: frozenset[str]) -> Iterat
             continue
         operator = _meant(view, family, fact.name, overloads)
         if operator:
-            yield from _items(view, definition, operator)
+            packet = not keys.operator_name(fact.name).overload
+            yield from _items(view, definition, operator, packet)
 
 
 def _meant(view: View, family: Family, name: str, overloads: frozenset[str]) -> str:
@@ -47,23 +48,21 @@ def _meant(view: View, family: Family, name: str, overloads: frozenset[str]) -> 
         return ""
     if (written.namespace or view.rules.operator_namespace) != family.namespace:
         return ""
-    full = str(written._replace(namespace=family.namespace))
-    if not written.overload or full in overloads:
-        return full
-    if written.overload == "default" and family.name in overloads:
-        return family.name
-    return ""
+    full = str(keys.canonical_operator(written, family.namespace))
+    return full if not written.overload or full in overloads else ""
 
 
-def _items(view: View, binding: FiledDefinition, operator: str) -> Iterator[Item]:
+def _items(view: View, binding: FiledDefinition, operator: str, packet: bool) -> Iterator[Item]:
     fact = binding.fact
     found = False
     for target in view.targets(binding):
         for function in python_target(view, binding, target.fact.key, target.fact.name):
             found = True
-            yield place_of(fact.kind, function, "declared", operator=operator, declared=binding)
+            yield place_of(
+                fact.kind, function, "declared", operator=operator, packet=packet, declared=binding
+            )
     if not found:
-        yield place_of(fact.kind, binding, "declared", operator=operator)
+        yield place_of(fact.kind, binding, "declared", operator=operator, packet=packet)
 
 
 def python_target(view: View, binding: FiledDefinition, key: str, name: str) -> list[FiledDefinition]:
@@ -84,5 +83,5 @@ def test_items(view: View, family: Family, names: list[str]) -> Iterator[Item]:
         wanted.setdefault(name.partition(".")[2] if name.startswith("torch.") else name)
     for name in wanted:
         for definition in view.definitions(keys.test(name)):
-            if definition.fact.kind == "test":
-                yield place_of("test", definition, "declared", operator=family.name)
+            if definition.fact.kind == "test" and definition.fact.name in wanted:
+                yield place_of("test", definition, "declared", operator=family.name, packet=True)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from torchtalkd import keys
 from torchtalkd.facts import FiledDefinition
-from torchtalkd.link import functions
+from torchtalkd.link import functions, python_names
 from torchtalkd.queries import trace_derivative, trace_kernels, trace_registrations
 from torchtalkd.queries.answers import Item, Subject
 from torchtalkd.queries.collect import place_of
@@ -78,7 +78,21 @@ def _methods(view: View, cls: FiledDefinition) -> Iterator[Item]:
             and scope.id == cls.id
             and keys.last(definition.fact.key) in ("forward", "backward")
         ):
-            yield place_of("python", definition, "exact", note="method")
+            yield place_of("python", definition, "exact", note=_calls(view, definition))
+
+
+def _calls(view: View, method: FiledDefinition) -> str:
+    """What a method calls in the modules that users write, in words."""
+    public = python_names.public_modules(view)
+    called = dict.fromkeys(
+        reference.fact.name
+        for reference in view.inside(method)
+        if reference.fact.kind == "call"
+        and keys.space(reference.fact.key) == "py"
+        and reference.fact.name.rpartition(".")[0] in public
+    )
+    names = list(called)[:6]
+    return f"calls {', '.join(names)}" if names else "method"
 
 
 def _stub(view: View, name: str, definitions: list[FiledDefinition]) -> Iterator[Item]:

@@ -18,12 +18,12 @@ def python_items(view: View, family: Family, overloads: frozenset[str]) -> Itera
     for point in wrappers.entry_points(view, family):
         names.append(point.name)
         if point.kind != "binding":
-            operator = family.name if family.name in overloads or not overloads else sorted(overloads)[0]
             yield place_of(
                 "python",
                 point.definition,
                 point.evidence,
-                operator=operator,
+                operator=family.name,
+                packet=True,
                 note=point.kind,
                 symbol=point.name,
             )
@@ -40,4 +40,4 @@ def _docs(view: View, family: Family, names: list[str]) -> Iterator[Item]:
     for last in dict.fromkeys(keys.py(name) for name in names):
         for definition in view.definitions(last):
             if definition.fact.kind == "docs" and definition.fact.name in wanted:
-                yield place_of("docs", definition, "declared", operator=family.name)
+                yield place_of("docs", definition, "declared", operator=family.name, packet=True)

@@ -7,7 +7,7 @@ from typing import Final
 
 from torchtalkd import keys
 from torchtalkd.facts import FiledDefinition
-from torchtalkd.link import functions, macros
+from torchtalkd.link import dispatch_keys, functions, macros
 from torchtalkd.link.operators import Family
 from torchtalkd.link.source import Link
 from torchtalkd.queries.answers import Item
@@ -16,8 +16,9 @@ from torchtalkd.store.view import View
 
 ROLE_OF_KEY: Final = (
     ("Autocast", "autocast"),
-    ("FuncTorchBatched", "batching_rule"),
+    ("FuncTorch", "batching_rule"),
     ("Batched", "batching_rule"),
+    ("VmapMode", "batching_rule"),
 )
 """Beginning of a dispatch key → the role of what is registered under it (c10/core/DispatchKey.h)."""
 
@@ -46,13 +47,13 @@ def is_meant(family: Family, name: str, overloads: frozenset[str]) -> bool:
     written = keys.operator_name(name)
     if written.base != family.base or (written.namespace and written.namespace != family.namespace):
         return False
-    full = str(written._replace(namespace=family.namespace))
+    full = str(keys.canonical_operator(written, family.namespace))
     return full in overloads or (full not in family.overloads and overloads >= frozenset(family.overloads))
 
 
 def operator_of(family: Family, name: str, overloads: frozenset[str]) -> str:
     """The overload's full name."""
-    return str(keys.operator_name(name)._replace(namespace=family.namespace))
+    return str(keys.canonical_operator(keys.operator_name(name), family.namespace))
 
 
 def role_of(dispatch_key: str) -> str:
@@ -64,7 +65,8 @@ def _items(view: View, registration: FiledDefinition, operator: str) -> Iterator
     fact = registration.fact
     block = block_of(view, registration)
     detail = fact.detail or {}
-    dispatch_key = fact.dispatch_key or (block.fact.dispatch_key if block else "")
+    written_key = fact.dispatch_key or (block.fact.dispatch_key if block else "")
+    dispatch_key = dispatch_keys.canonical(written_key, view.rules)
     role = role_of(dispatch_key)
     targets = view.targets(registration)
     written = targets[0].fact.name if targets else ""
@@ -146,7 +148,8 @@ def namespaces_of(view: View, place: FiledDefinition) -> list[str]:
 
 
 def _made_items(view: View, made: macros.Made, operator: str) -> Iterator[Item]:
-    role = role_of(made.dispatch_key)
+    dispatch_key = dispatch_keys.canonical(made.dispatch_key, view.rules)
+    role = role_of(dispatch_key)
     block = block_of(view, made.use)
     yield Item(
         role=role,
@@ -155,7 +158,7 @@ def _made_items(view: View, made: macros.Made, operator: str) -> Iterator[Item]:
         line=made.use.fact.line,
         evidence="declared",
         operator=operator,
-        dispatch_key=made.dispatch_key,
+        dispatch_key=dispatch_key,
         block_line=block.fact.line if block else 0,
         operators=(operator,),
         kind=made.kind,
@@ -171,7 +174,7 @@ def _made_items(view: View, made: macros.Made, operator: str) -> Iterator[Item]:
             link.definition,
             link.evidence,
             operator=operator,
-            dispatch_key=made.dispatch_key,
+            dispatch_key=dispatch_key,
             declared=made.use,
         )
 

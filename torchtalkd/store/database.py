@@ -41,7 +41,10 @@ def open_view(folder: Path) -> View:
             raise NotPermitted(path, f"cannot read {path}")
         try:
             return _view(path, "mode=ro")
-        except sqlite3.OperationalError:
+        except sqlite3.OperationalError as error:
+            if not path.exists():
+                # The writer has set it aside this moment.
+                raise NoIndex(path, f"there is no index in {folder}") from error
             # A WAL database wants its -shm beside it. In a folder that cannot be written nobody
             # changes the file either, and without a -wal all of it is in the one file.
             if os.access(folder, os.W_OK) or _size(path.with_name(NAME + "-wal")):

@@ -100,7 +100,7 @@ def _of_system(folder: Path, error: OSError) -> StoreError | None:
     if error.errno in _FULL:
         return _full(folder)
     if error.errno in _FORBIDDEN:
-        return NotPermitted(path, f"cannot write {path}: {error.strerror}")
+        return NotPermitted(path, f"cannot use {path}: {error.strerror}")
     if error.errno in (errno.ENOTDIR, errno.EEXIST, errno.EISDIR):
         return StoreError(path, f"cannot use {path} for the index: {error.strerror}")
     return None

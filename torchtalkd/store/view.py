@@ -48,6 +48,8 @@ class View:
         self._files: dict[int, File] = {}
         self._definitions: dict[str, list[FiledDefinition]] = {}
         self._named: dict[tuple[str, str], list[FiledDefinition]] = {}
+        self._of_kind: dict[tuple[str, str], list[FiledDefinition]] = {}
+        self._keys: dict[str, list[str]] = {}
         self._by_id: dict[int, FiledDefinition] = {}
         self._targets_kept: dict[tuple[str, int | str], list[FiledReference]] = {}
         self._packed: dict[int, list[_Packed]] = {}
@@ -134,6 +136,17 @@ class View:
             self._named[key, name] = known
         return known
 
+    def of_kind(self, key: str, kind: str) -> list[FiledDefinition]:
+        """The definitions with a key that are of a kind: for a macro with thousands of uses."""
+        found = self._definitions.get(key)
+        if found is not None:
+            return [definition for definition in found if definition.fact.kind == kind]
+        known = self._of_kind.get((key, kind))
+        if known is None:
+            known = self._filed(self._db.execute(f"{_DEFINITION} WHERE key = ? AND kind = ?", (key, kind)))
+            self._of_kind[key, kind] = known
+        return known
+
     def definition(self, definition_id: int) -> FiledDefinition | None:
         """The definition with an id."""
         if definition_id not in self._by_id:
@@ -196,21 +209,35 @@ class View:
             )
         )
 
-    def keys(self, space: str = "") -> list[str]:
-        """All distinct keys that something is defined under, sorted; of one space, if given.
-        Reads an index, of the whole store if no space is given."""
-        if not space:
-            return [key for (key,) in self._db.execute("SELECT DISTINCT key FROM definition ORDER BY key")]
-        found = self._db.execute(
-            "SELECT DISTINCT key FROM definition WHERE key >= ? AND key < ? ORDER BY key",
-            (f"{space}:", f"{space};"),
+    def keys(self, space: str, begin: str = "") -> list[str]:
+        """All distinct keys of a space that something is defined under, whose name has a
+        beginning; sorted. Reads that part of an index; a whole space is kept."""
+        known = self._keys.get(space)
+        if known is None:
+            first = f"{space}:{begin}"
+            found = self._db.execute(
+                "SELECT DISTINCT key FROM definition WHERE key >= ? AND key < ? ORDER BY key",
+                (first, first[:-1] + chr(ord(first[-1]) + 1)),
+            )
+            known = [key for (key,) in found]
+            if not begin:
+                self._keys[space] = known
+        return known
+
+    def library_uses(self) -> list[FiledDefinition]:
+        """The macro uses that stand in a library block. Reads all macro uses."""
+        return self._filed(
+            self._db.execute(
+                f"{_DEFINITION} WHERE key >= 'macro:' AND key < 'macro;' AND kind = 'macro_use'"
+                """ AND detail LIKE '%"library":"_%'"""
+            )
         )
-        return [key for (key,) in found]
 
     def dispatch_keys(self) -> frozenset[str]:
         """All dispatch keys that something is registered under. Reads the registrations' rows."""
         found = self._db.execute(
-            "SELECT DISTINCT dispatch_key FROM definition WHERE key >= 'op:' AND key < 'op;' AND dispatch_key != ''"
+            "SELECT DISTINCT dispatch_key FROM definition"
+            " WHERE key >= 'op:' AND key < 'op;' AND dispatch_key != ''"
         )
         return frozenset(key for (key,) in found)
 

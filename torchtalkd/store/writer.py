@@ -201,6 +201,8 @@ class Writer:
             self._set_meta(db, {"journal": journal})
             db.close()
             _sync(new)
+            # A -wal that outlived its database would be taken for this one's.
+            connections.remove(self.folder / NAME)
             os.replace(new, self.folder / NAME)
             _sync(self.folder)
         except BaseException:

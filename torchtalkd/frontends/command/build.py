@@ -23,7 +23,7 @@ def build(arguments: Namespace) -> int:
         built = index.built
         if arguments.json:
             done = {"built": asdict(built) if built else None}
-            print(json.dumps({**as_json(status(index.view)), **done}, ensure_ascii=False))
+            print(json.dumps({**as_json(status(index.view)), **done}))
         elif built:
             changed = built.parsed or built.removed
             changes = f"{built.parsed} read, {built.removed} removed" if changed else "unchanged"

@@ -23,7 +23,7 @@ def init(arguments: Namespace) -> int:
     is_default = default or config.default == str(root.path)
     if arguments.json:
         answer = {"root": str(root.path), "harness": root.harness, "default": is_default}
-        print(json.dumps({**answer, "config": str(config_path(os.environ))}, ensure_ascii=False))
+        print(json.dumps({**answer, "config": str(config_path(os.environ))}))
         return 0
     print(f"{root.path} is remembered as a tree of {root.harness}{', the default' if is_default else ''}")
     print("next: `torchtalkd index build` reads it, `torchtalkd trace NAME` asks about it")
@@ -34,7 +34,7 @@ def roots(arguments: Namespace) -> int:
     """Lists the trees that are remembered, indexed, or both."""
     trees = known_trees()
     if arguments.json:
-        print(json.dumps({"roots": trees, "total": len(trees)}, ensure_ascii=False))
+        print(json.dumps({"roots": trees, "total": len(trees)}))
         return 0
     if not trees:
         print("no source tree is known yet: `torchtalkd init --source PATH` remembers one", file=sys.stderr)

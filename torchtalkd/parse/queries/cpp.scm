@@ -12,3 +12,4 @@
 (new_expression type: (_) @name arguments: (argument_list) @arguments)
 (declaration type: [(type_identifier) (qualified_identifier) (template_type)] @name declarator: (init_declarator declarator: (identifier) @declarator value: (argument_list) @arguments)) @scope
 (init_declarator declarator: (array_declarator declarator: (identifier) @name) value: (initializer_list) @arguments)
+(declaration declarator: (init_declarator declarator: [(function_declarator) (reference_declarator (function_declarator)) (pointer_declarator declarator: (function_declarator))] @declarator value: (initializer_list))) @scope

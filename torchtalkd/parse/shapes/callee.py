@@ -64,8 +64,7 @@ def _inner(collector: Collector, node: Node) -> tuple[Node, str] | None:
             value = named[-1] if named else None
         return (value, "") if value is not None else None
     if node.type in ("compound_literal_expression", "initializer_list"):
-        values = node.child_by_field_name("value") or node
-        named = values.named_children
+        named = (node.child_by_field_name("value") or node).named_children
         return (named[0], "") if named else None
     if node.type == "type_descriptor":
         named = node.named_children
@@ -112,4 +111,10 @@ def dispatch_key(text: str) -> str:
     """`c10::DispatchKey::CPU` → `CPU`; a string literal's value; '' for something that is no key."""
     text = text.strip().strip('"')
     last = text.rpartition("::")[2]
-    return last[1:] if len(last) > 1 and last[0] == "k" and last[1].isupper() else last if last.isidentifier() else ""
+    return (
+        last[1:]
+        if len(last) > 1 and last[0] == "k" and last[1].isupper()
+        else last
+        if last.isidentifier()
+        else ""
+    )

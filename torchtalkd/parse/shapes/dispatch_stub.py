@@ -48,6 +48,10 @@ def read(collector: Collector, scope: Scope, shape: Shape, call: Node, arguments
     detail: dict[str, object] = {}
     if "capability" in shape.options:
         detail["capability"] = shape.options["capability"]
+    elif "capability_position" in shape.options:
+        capability = int(shape.options["capability_position"])
+        if capability < len(values):
+            detail["capability"] = collector.slice(values[capability])
     if target is None or not target.name:
         detail["none"] = True
     ordinal = collector.define(

@@ -9,6 +9,7 @@ from __future__ import annotations
 from tree_sitter import Node
 
 from torchtalkd import keys
+from torchtalkd.conventions import python_name_of
 from torchtalkd.parse.collector import Collector, Scope, string_value
 from torchtalkd.parse.shapes.callee import callee
 
@@ -19,7 +20,7 @@ def read(collector: Collector, scope: Scope, name: Node, rows: Node) -> None:
     if b"PyMethodDef" not in before.rpartition(b";")[2]:
         return
     table = collector.slice(name)
-    owner = collector.spelling.tables.get(table, f"{{{table}}}")
+    owner = python_name_of(collector.spelling.cpp, collector.path, table) or f"{{{table}}}"
     for row in rows.named_children:
         if row.type != "initializer_list":
             continue

@@ -43,7 +43,13 @@ def module(collector: Collector, scope: Scope, node: Node, head: Node) -> Scope 
     name = arguments[0]
     name = f"{{{name}}}" if name.isupper() else name
     ordinal = collector.define(
-        "module", keys.py(name), name, head.start_byte + 1, node.end_byte, scope=scope.ordinal, convention="pybind11"
+        "module",
+        keys.py(name),
+        name,
+        head.start_byte + 1,
+        node.end_byte,
+        scope=scope.ordinal,
+        convention="pybind11",
     )
     return Scope(node.end_byte, scope.prefix, ordinal, True, local=scope.local, modules={arguments[1]: name})
 
@@ -82,7 +88,9 @@ def constructor(
         detail={"class": True},
     )
     if template is not None:
-        collector.target(ordinal, keys.without_template_arguments(collector.slice(template)), template.start_byte)
+        collector.target(
+            ordinal, keys.without_template_arguments(collector.slice(template)), template.start_byte
+        )
     scope.modules[f"@{call.start_byte}"] = full
     assigned = collector.slice(variable) if variable is not None else collector.assigned(call.start_byte)
     if assigned:

@@ -16,7 +16,14 @@ from tree_sitter import Node
 from torchtalkd import keys
 from torchtalkd.conventions.values import Shape
 from torchtalkd.facts import Kind
-from torchtalkd.parse.collector import DISPATCH_KEY_HOLE, LIBRARY_HOLE, Collector, Library, Scope, string_value
+from torchtalkd.parse.collector import (
+    DISPATCH_KEY_HOLE,
+    LIBRARY_HOLE,
+    Collector,
+    Library,
+    Scope,
+    string_value,
+)
 from torchtalkd.parse.shapes.callee import Callee, callee, dispatch_key
 
 METHODS: Final = ("def", "impl", "fallback", "impl_UNBOXED", "define")
@@ -113,7 +120,13 @@ def _receiver(collector: Collector, call: Node) -> str:
 
 
 def _register(
-    collector: Collector, scope: Scope, library: Library, kind: Kind, text: str, place: Node, target: Callee | None
+    collector: Collector,
+    scope: Scope,
+    library: Library,
+    kind: Kind,
+    text: str,
+    place: Node,
+    target: Callee | None,
 ) -> None:
     written = keys.operator_name(text)
     qualified = f"{library.namespace}::{written}" if not written.namespace else str(written)

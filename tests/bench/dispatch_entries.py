@@ -1,0 +1,128 @@
+"""For which dispatch entries of native_functions.yaml `trace` gives the kernel's definition.
+
+    python -m tests.bench.dispatch_entries TREE [--misses 40]
+
+The entries come from PyYAML, and where a kernel is defined from a plain text search over the
+tree: neither uses the product's parsers. An entry counts when its kernel is defined somewhere;
+it is a hit when a `native`, `structured_impl` or `stub_kernel` item of the operator's trace
+stands at one of those places. Every miss is listed.
+
+It also prints the share of printed implementation places that no entry of the asked operator's
+family names, as far as a text search can tell.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import tempfile
+from collections import defaultdict
+from pathlib import Path
+
+import yaml
+
+from torchtalkd.conventions import load
+from torchtalkd.engine import build
+from torchtalkd.queries.trace import trace
+from torchtalkd.store.database import open_view
+
+_SUFFIXES = {".cpp", ".cc", ".h", ".cu", ".cuh", ".mm", ".c"}
+_WORD_BEFORE_PARENTHESIS = re.compile(r"\b(\w+)[ \t]*\(")
+_ROLES = {"native", "structured_impl", "stub_kernel"}
+
+
+def entries(tree: Path) -> list[tuple[str, str, str]]:
+    """(operator with overload, dispatch key, kernel) of each dispatch entry."""
+    text = (tree / "aten/src/ATen/native/native_functions.yaml").read_text()
+    found = []
+    for entry in yaml.load(text, Loader=yaml.CSafeLoader):
+        operator = entry["func"].partition("(")[0].strip()
+        for names, kernel in (entry.get("dispatch") or {}).items():
+            found += [(operator, key.strip(), kernel) for key in names.split(",")]
+        if "dispatch" not in entry and "structured_delegate" not in entry:
+            base, _, overload = operator.partition(".")
+            is_out = "(a!) out" in entry["func"] or re.search(r"\*,.*\(a!\)", entry["func"]) is not None
+            found.append((operator, "CompositeImplicitAutograd", f"{base}_out" if is_out and overload else base))
+    return found
+
+
+def places(tree: Path, names: set[str]) -> dict[str, set[tuple[str, int]]]:
+    """Where a name stands in front of parentheses that are followed by a body: its definitions.
+
+    `TORCH_IMPL_FUNC(name)(…) {` counts, and so does a use of any other macro at the left margin
+    that has the name among its arguments.
+    """
+    found: dict[str, set[tuple[str, int]]] = defaultdict(set)
+    for path in sorted((tree / "aten/src/ATen").rglob("*")) + sorted((tree / "torch/csrc").rglob("*")):
+        if path.suffix not in _SUFFIXES or "/templates/" in str(path):
+            continue
+        text = path.read_text(errors="replace")
+        relative = str(path.relative_to(tree))
+        for match in _WORD_BEFORE_PARENTHESIS.finditer(text):
+            word = match.group(1)
+            start = text.rfind("\n", 0, match.start()) + 1
+            if word in names and _has_body(text, match.end() - 1):
+                before = text[start : match.start()].strip()
+                if not re.search(r"(?:return|=|,|\(|\.|->|//)\s*$|^\s*//", before):
+                    found[word].add((relative, text.count("\n", 0, match.start(1)) + 1))
+            elif match.start() == start and word.isupper():
+                arguments = text[match.end() : _closing(text, match.end() - 1)]
+                for argument in re.findall(r"\w+", arguments.partition("{")[0]):
+                    if argument in names and not word.startswith(("REGISTER", "DEFINE_DISPATCH", "DECLARE")):
+                        offset = match.end() + re.search(rf"\b{argument}\b", arguments).start()  # type: ignore[union-attr]
+                        found[argument].add((relative, text.count("\n", 0, offset) + 1))
+    return found
+
+
+def _closing(text: str, start: int) -> int:
+    depth = 0
+    for position in range(start, min(len(text), start + 6000)):
+        if text[position] == "(":
+            depth += 1
+        elif text[position] == ")":
+            depth -= 1
+            if depth == 0:
+                return position
+    return start
+
+
+def _has_body(text: str, start: int) -> bool:
+    end = _closing(text, start)
+    return end > start and re.match(r"\)\s*(?:const\s*)?(?:noexcept\s*)?\{", text[end : end + 40]) is not None
+
+
+def main() -> None:
+    """Print the shares and the misses."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("tree", type=Path)
+    parser.add_argument("--misses", type=int, default=1000)
+    parser.add_argument("--index", type=Path, help="a folder with an index of the tree; made if it has none")
+    options = parser.parse_args()
+    asked = entries(options.tree)
+    defined = places(options.tree, {kernel.rpartition("::")[2].removesuffix("_symint") for _, _, kernel in asked} | {kernel.rpartition("::")[2] for _, _, kernel in asked})
+    folder = options.index or Path(tempfile.mkdtemp())
+    build(options.tree, folder, load("pytorch", tree=options.tree))
+    hits, misses = 0, []
+    by_operator: dict[str, list[tuple[str, int, str, str]]] = {}
+    with open_view(folder) as view:
+        for operator, key, kernel in asked:
+            wanted = defined.get(kernel.rpartition("::")[2], set())
+            if not wanted:
+                continue
+            if operator not in by_operator:
+                answer = trace(view, f"aten::{operator}")
+                by_operator[operator] = [
+                    (i.file, i.line, i.role, i.dispatch_key) for i in answer.items if i.role in _ROLES
+                ]
+            if any((file, line) in wanted for file, line, _, _ in by_operator[operator]):
+                hits += 1
+            else:
+                misses.append((operator, key, kernel, sorted(wanted)[:3], by_operator[operator][:3]))
+    total = hits + len(misses)
+    for miss in misses[: options.misses]:
+        print(f"  {miss[0]} {miss[1]}: {miss[2]} is at {miss[3]}, trace gives {miss[4]}")
+    print(f"{len(asked)} entries, {total} with a definition in the tree, {hits} found: {100 * hits / total:.2f} %")
+
+
+if __name__ == "__main__":
+    main()

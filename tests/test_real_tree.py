@@ -1,0 +1,80 @@
+"""The main job on a real PyTorch: index it from the command line, then ask as people ask."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+
+import pytest
+
+from torchtalkd import cli
+
+pytestmark = pytest.mark.real_tree
+
+NAMES = [
+    "matmul",
+    "torch.matmul",
+    "aten::mm",
+    "torch.ops.aten.mm.default",
+    "at::native::add",
+    "Tensor.view",
+    "F.conv2d",
+    "nn.functional.layer_norm",
+    "torch.linalg.det",
+    "torch._C._nn.linear",
+    "add_",
+    "add.out",
+]
+
+
+@pytest.fixture(scope="module")
+def indexed(pytorch_tree: Path) -> Path:
+    """PyTorch, indexed in the cache of this test session."""
+    assert cli.main(["index", "build", "--no-wait", "--source", str(pytorch_tree)]) == 0
+    return pytorch_tree
+
+
+def test_the_whole_tree_is_read(indexed: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["status", "--json", "--source", str(indexed)]) == 0
+    status = json.loads(capfd.readouterr().out)
+    assert status["by_name"]["waiting"] == 0
+    assert status["by_name"]["files"] > 7000
+    assert status["complete"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_each_spelling_is_answered(indexed: Path, name: str, capfd: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["trace", name, "--source", str(indexed)]) == 0
+    text = capfd.readouterr().out
+    assert len(text.encode()) < 10_240
+    assert cli.main(["trace", name, "--json", "--source", str(indexed)]) == 0
+    answer = json.loads(capfd.readouterr().out)
+    assert answer["subjects"][0] in text.splitlines()[0]
+    assert answer["items"]
+    for item in answer["items"]:
+        lines = (indexed / item["file"]).read_bytes().count(b"\n") + 1
+        assert 1 <= item["line"] <= lines
+
+
+def test_an_unchanged_tree_answers_at_once(indexed: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    began = time.monotonic()
+    assert cli.main(["trace", "torch.add", "--source", str(indexed)]) == 0
+    # Measured 0.3 s; the rest is for machines that do something else as well.
+    assert time.monotonic() - began < 3
+    assert "BinaryOps.cpp" in capfd.readouterr().out
+
+
+def test_nothing_similar_is_an_answer(indexed: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["trace", "conv2dd", "--source", str(indexed)]) == 1
+    told = capfd.readouterr()
+    assert told.out == ""
+    assert "Function not found" in told.err
+    assert "conv2d" in told.err
+
+
+@pytest.mark.parametrize("backend", ["CPU", "CUDA", "MPS"])
+def test_search_by_backend(indexed: Path, backend: str, capfd: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["search", "conv", "--backend", backend, "--json", "--source", str(indexed)]) == 0
+    answer = json.loads(capfd.readouterr().out)
+    assert {item["dispatch_key"] for item in answer["items"]} == {backend}
