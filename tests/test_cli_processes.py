@@ -196,7 +196,7 @@ def test_a_cache_that_may_not_be_written(environ: dict[str, str], mini_tree: Pat
     told(
         command(environ, "trace", "mul", "--source", mini_tree, prefix=prefix),
         1,
-        "cannot write",
+        "Permission denied",
         "XDG_CACHE_HOME",
     )
     cache.chmod(0o700)

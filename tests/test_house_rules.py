@@ -21,7 +21,8 @@ MAY_IMPORT: Mapping[str, str] = {
     # part: the parts that it may import
     "facts": "",
     "changes": "",
-    "wire": "",
+    "run_folder": "",
+    "wire": "run_folder",
     "config": "",
     "keys": "facts",
     "conventions": "facts keys manifests",
@@ -41,6 +42,7 @@ MAY_IMPORT: Mapping[str, str] = {
     "roots": "config conventions",
     "index": "cache conventions engine facts store",
     "frontends": "facts queries",
+    "frontends.host": "store.view",
     "frontends.command": "facts queries frontends config cache roots index",
     "daemon": "*",
     "cli": "*",
@@ -276,12 +278,10 @@ def test_the_top_level_holds_only_what_was_agreed() -> None:
 
 def test_pyproject_lists_each_package() -> None:
     setuptools = tomllib.loads((REPOSITORY / "pyproject.toml").read_text("utf-8"))["tool"]["setuptools"]
-    packages = {module_name(path).rpartition(".")[0] for path in sources("torchtalkd", "clients")} | {
-        module_name(path)
-        for path in sources("torchtalkd", "clients", "manifests")
-        if path.endswith("__init__.py")
-    }
-    assert set(setuptools["packages"]) == {name for name in packages if name} | {"torchtalkd.manifests"}
+    files = sources("torchtalkd", "clients", "manifests")
+    packages = {path.rpartition("/")[0] for path in files}
+    assert {folder for folder in packages if f"{folder}/__init__.py" not in files} == set()
+    assert set(setuptools["packages"]) == {module_name(f"{folder}/__init__.py") for folder in packages}
 
 
 # -- the rules catch what they are for

@@ -107,6 +107,34 @@ def test_a_stub_kernel_has_the_key_of_its_file(path: str, key: str) -> None:
     assert targets(facts, kernel) == ["mul_kernel"]
 
 
+def test_macros_that_the_grammar_takes_for_something_else() -> None:
+    facts = facts_of(
+        """namespace at::native {
+DECLARE_DISPATCH(void (*)(TensorIteratorBase&, int64_t), gelu_stub)
+REGISTER_DISPATCH(gelu_stub, static_cast<void (*)(int)>(&gelu_kernel))
+}
+TORCH_LIBRARY_IMPL(aten, AutocastCUDA, m) {
+  KERNEL_CUDA2(softmax, int, fp32)
+  KERNEL_CUDA(mm, lower_precision_fp)
+}"""
+    )
+    stub = one(facts, "stub")
+    assert (stub.name, stub.declares, stub.line) == ("at::native::gelu_stub", True, 2)
+    assert targets(facts, one(facts, "stub_kernel")) == ["gelu_kernel"]
+    uses = [
+        (d.name, d.line, (d.detail or {})["arguments"]) for d in facts.definitions if d.kind == "macro_use"
+    ]
+    assert uses == [
+        ("KERNEL_CUDA2", 6, ["softmax", "int", "fp32"]),
+        ("KERNEL_CUDA", 7, ["mm", "lower_precision_fp"]),
+    ]
+    assert all(
+        (d.detail or {})["library"] == "aten" and facts.definitions[d.scope].kind == "library"
+        for d in facts.definitions
+        if d.kind == "macro_use"
+    )
+
+
 def test_registrations_in_all_their_spellings() -> None:
     facts = facts_of(
         """TORCH_LIBRARY_IMPL(aten, CUDA, lib) {
@@ -250,7 +278,7 @@ def test_macros_of_the_file_make_functions_at_their_use() -> None:
   static void v##op##_kernel(type x) { op##_impl(x); }
 #define IMPLEMENT_BOTH(op) IMPLEMENT(op, float) IMPLEMENT(op##2, double)
 IMPLEMENT(sin, float)
-IMPLEMENT_BOTH(cos)
+static IMPLEMENT_BOTH(cos)
 #define HEAD(name) void name##_head(int a)
 HEAD(tan) { inner(a); }
 Tensor after(const Tensor& x) { return x; }
@@ -329,7 +357,7 @@ Tensor after(const Tensor& a) { return a; }
 
 
 def test_a_missing_semicolon_at_the_end_of_a_body() -> None:
-    facts = facts_of("void f(int a) {\n  CHECK(a == 1, \"no\")\n}\nint g() { return h(); }")
+    facts = facts_of('void f(int a) {\n  CHECK(a == 1, "no")\n}\nint g() { return h(); }')
     assert names(facts, "function") == ["f", "g"]
 
 
@@ -342,6 +370,11 @@ int a() { return 1; }
 #else
 int b() { return 1; }
 #endif
+#if !AT_CUDNN_ENABLED()
+int e() { return 1; }
+#else
+int f() { return 1; }
+#endif
 #ifdef __AVX__
 #ifndef _WIN32
 int c() { return 1; }
@@ -353,6 +386,8 @@ int d() { return 1; }
     assert {d.name: d.guard for d in facts.definitions if d.kind == "function"} == {
         "a": "AT_MKLDNN_ENABLED()",
         "b": "!AT_MKLDNN_ENABLED()",
+        "e": "!AT_CUDNN_ENABLED()",
+        "f": "AT_CUDNN_ENABLED()",
         "c": "defined(__AVX__) && !defined(_WIN32)",
         "d": "",
     }

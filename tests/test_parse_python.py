@@ -187,11 +187,11 @@ def run(x, self):
         ("call", "py:det", "numpy.linalg.det", 12, 1),
         ("call", "py:zeros_", "torch.nn.init.zeros_", 13, 1),
         ("call", "py:go", "torch.nn.utils.go", 14, 0),
-        ("call", "py:Linear", "torch.nn.modules.linear.Linear", 15, 2),
         ("method", "attr:forward", "forward", 15, 1),
+        ("call", "py:Linear", "torch.nn.modules.linear.Linear", 15, 2),
         ("call", "py:add", "torch.Tensor.add", 16, 2),
-        ("method", "attr:add", "add", 17, 1),
         ("method", "attr:sum", "sum", 17, 1),
+        ("method", "attr:add", "add", 17, 1),
         ("method", "attr:step", "self.step", 18, 1),
         ("method", "attr:make", "self.make", 19, 0),
         ("method", "attr:step", "super().step", 20, 0),
@@ -593,6 +593,7 @@ def test_one_line_of_a_megabyte() -> None:
     facts = parse("import torch\nx = [" + "torch.add(1), " * 75_000 + "]\n")
     assert len(names(facts, "call")) == 75_000
     parse("x = y" + ".f(1)" * 200_000 + "\n")
+    parse("x = " + "f(" * 100_000 + ")" * 100_000 + "\n")
     parse("def f():\n    x = (\n" * 3_000)
     assert time.process_time() - begin < 30
 

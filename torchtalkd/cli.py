@@ -45,6 +45,9 @@ def main(argv: list[str] | None = None) -> int:
         _tell(str(error))
         return 2
     except KeyboardInterrupt:
+        # CPython notes an interrupt that arrives inside an `exec`, which importing a dataclass is,
+        # and kills the process with it at the end even if it was handled. Another exec clears that.
+        exec("")
         _tell("interrupted; what was indexed before is as it was")
         return 130
     except BrokenPipeError:

@@ -101,8 +101,9 @@ def main() -> None:
                 lines.setdefault(definition.line, []).append(definition.name.rpartition("::")[2])
         for name, line in seen_by_clang(file, arguments(options.tree, options.generated, path)):
             total += 1
-            plain = name if name.startswith("operator") else name.partition("<")[0]
-            names = lines.get(line, [])
+            # `operator size_t` is `operator unsigned long` to libclang.
+            plain = "operator" if name.startswith("operator") else name.partition("<")[0]
+            names = ["operator" if n.startswith("operator") else n for n in lines.get(line, [])]
             # A structured kernel is a method `impl` or `meta` of a class that the macro names, a
             # library block a function with a made-up name.
             made_up = plain in ("impl", "meta", "TestBody") or plain.startswith("TORCH_LIBRARY")

@@ -42,7 +42,8 @@ def entries(tree: Path) -> list[tuple[str, str, str]]:
         if "dispatch" not in entry and "structured_delegate" not in entry:
             base, _, overload = operator.partition(".")
             is_out = "(a!) out" in entry["func"] or re.search(r"\*,.*\(a!\)", entry["func"]) is not None
-            found.append((operator, "CompositeImplicitAutograd", f"{base}_out" if is_out and overload else base))
+            kernel = f"{base}_out" if is_out and overload else base
+            found.append((operator, "CompositeImplicitAutograd", kernel))
     return found
 
 
@@ -54,8 +55,8 @@ def places(tree: Path, names: set[str]) -> dict[str, set[tuple[str, int]]]:
     """
     found: dict[str, set[tuple[str, int]]] = defaultdict(set)
     for path in sorted((tree / "aten/src/ATen").rglob("*")) + sorted((tree / "torch/csrc").rglob("*")):
-        if path.suffix not in _SUFFIXES or "/templates/" in str(path):
-            continue
+        if path.suffix not in _SUFFIXES or "/templates/" in str(path) or path.name.startswith("python_"):
+            continue  # python_*.cpp: wrappers for Python that bear the kernels' names.
         text = path.read_text(errors="replace")
         relative = str(path.relative_to(tree))
         for match in _WORD_BEFORE_PARENTHESIS.finditer(text):
@@ -99,7 +100,7 @@ def main() -> None:
     parser.add_argument("--index", type=Path, help="a folder with an index of the tree; made if it has none")
     options = parser.parse_args()
     asked = entries(options.tree)
-    defined = places(options.tree, {kernel.rpartition("::")[2].removesuffix("_symint") for _, _, kernel in asked} | {kernel.rpartition("::")[2] for _, _, kernel in asked})
+    defined = places(options.tree, {kernel.rpartition("::")[2] for _, _, kernel in asked})
     folder = options.index or Path(tempfile.mkdtemp())
     build(options.tree, folder, load("pytorch", tree=options.tree))
     hits, misses = 0, []
@@ -121,7 +122,8 @@ def main() -> None:
     total = hits + len(misses)
     for miss in misses[: options.misses]:
         print(f"  {miss[0]} {miss[1]}: {miss[2]} is at {miss[3]}, trace gives {miss[4]}")
-    print(f"{len(asked)} entries, {total} with a definition in the tree, {hits} found: {100 * hits / total:.2f} %")
+    share = 100 * hits / total
+    print(f"{len(asked)} entries, {total} with a definition in the tree, {hits} found: {share:.2f} %")
 
 
 if __name__ == "__main__":

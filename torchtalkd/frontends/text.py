@@ -10,10 +10,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
-from torchtalkd import keys
-from torchtalkd.queries.answers import ROLES, Answer, Item, Standing, StatusAnswer, Subject
+from torchtalkd.queries.answers import (
+    ROLES,
+    Answer,
+    Item,
+    Standing,
+    StatusAnswer,
+    Subject,
+    packet_and_overload,
+)
 
 MOST_BYTES: Final = 9_900
 """Clients of the agents' protocol cut at 10 KB."""
@@ -44,8 +51,12 @@ _TITLES: Final = {
     "onnx": "ONNX",
     "test": "tests",
 }
-_LEADING: Final = frozenset(_TITLES[role] for role in ("yaml", "structured_meta", "native", "stub_kernel"))
+_LEADING: Final = frozenset(
+    _TITLES[role] for role in ("yaml", "structured_meta", "native", "stub_kernel")
+) | {"definitions", "found"}
 """Layers that are cut last: what most people ask for."""
+_ENDS: Final = "ends in "
+"""Begins the title of the kernels of an operator that a composite calls."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,29 +76,55 @@ def as_text(answer: Answer | StatusAnswer, *, whole: bool = False) -> str:
     if not answer.found:
         return _not_found(answer)
     groups = _groups(answer)
-    most = max((len(rows) for _, rows in groups), default=0)
-    text = _joined(answer, groups, most)
-    if whole:
+    text = _joined(answer, groups, _ALL)
+    if whole or _fits(text):
         return text
-    while most > 1 and not _fits(text):
-        most = max(1, most * 4 // 5)
-        text = _joined(answer, groups, most)
+    for caps in _CAPS:
+        text = _joined(answer, groups, caps)
+        if _fits(text):
+            return text
     while groups and not _fits(text):
-        # One row a layer is too much only when rows are huge; the last layers go.
+        # A few rows a layer are too much only when the layers are many; the last ones go.
         groups = groups[:-1]
-        text = _joined(answer, groups, most)
+        text = _joined(answer, groups, _CAPS[-1])
     return text
+
+
+class _Caps(NamedTuple):
+    """How many lines a layer may have."""
+
+    leading: int
+    """Schema and kernels of the subject itself."""
+    own: int
+    """Its other layers."""
+    further: int
+    """What the operators have that a composite ends in."""
+
+
+_ALL: Final = _Caps(100_000, 100_000, 100_000)
+_CAPS: Final = (
+    _Caps(100, 60, 12),
+    _Caps(60, 40, 8),
+    _Caps(50, 24, 5),
+    _Caps(40, 16, 4),
+    _Caps(30, 12, 3),
+    _Caps(24, 8, 2),
+    _Caps(16, 5, 2),
+    _Caps(10, 3, 1),
+    _Caps(5, 2, 1),
+)
+"""Tried in turn until the text fits: what most people ask for is cut last."""
 
 
 def _fits(text: str) -> bool:
     return len(text.encode()) <= MOST_BYTES and text.count("\n") < MOST_LINES
 
 
-def _joined(answer: Answer, groups: Sequence[tuple[str, Sequence[_Row]]], most: int) -> str:
+def _joined(answer: Answer, groups: Sequence[tuple[str, Sequence[_Row]]], caps: _Caps) -> str:
     lines = [_head(answer), *_meanings(answer)]
     cut = False
     for title, rows in groups:
-        limit = max(most, 12) if title in _LEADING and most > 1 else most
+        limit = caps.leading if title in _LEADING else caps.further if title.startswith(_ENDS) else caps.own
         shown = rows if len(rows) <= limit else rows[:limit]
         lines.append(f"{title}:")
         for row in shown:
@@ -121,7 +158,7 @@ def _head(answer: Answer) -> str:
 def _kind(subject: Subject) -> str:
     said = subject.kind
     if subject.kind == "operator" and len(subject.overloads) > 1:
-        overloads = [keys.operator_name(name).overload or "default" for name in subject.overloads]
+        overloads = [packet_and_overload(name)[1] for name in subject.overloads]
         listed = ", ".join(overloads[:8]) + (", …" if len(overloads) > 8 else "")
         said = f"operator with {len(overloads)} overloads ({listed})"
     return f"{said}, {subject.note}" if subject.note else said
@@ -152,7 +189,8 @@ def _meanings(answer: Answer) -> Iterable[str]:
     others = [s for s in answer.subjects if not s.answered]
     if others:
         yield "not shown, of the same name: " + "; ".join(
-            f"{s.name}" if s.kind == "operator" else f"{s.note or s.name} of {s.kind}" for s in others[:10]
+            s.name if s.kind == "operator" else s.note if s.kind == "more names" else f"{s.note} of {s.kind}"
+            for s in others[:10]
         )
 
 
@@ -203,21 +241,26 @@ def _groups(answer: Answer) -> list[tuple[str, list[_Row]]]:
         layers.items(), key=lambda pair: (ways[pair[0][1]] if pair[0][1] else -1, order.get(pair[0][0], 99))
     )
     return [
-        (_title(*layer), [_row(items, families) for items in places.values()]) for layer, places in ranked
+        (_title(*layer, bool(families)), [_row(items, families) for items in places.values()])
+        for layer, places in ranked
     ]
 
 
-def _title(role: str, through: str) -> str:
+def _title(role: str, through: str, of_operator: bool) -> str:
+    if role == "native" and not of_operator:
+        return "definitions"
     if not through:
         return _TITLES.get(role, role)
     ways = through.split(" > ")
-    return f"ends in {ways[-1]}, called by {ways[-2]}" if len(ways) > 1 else f"ends in {through}"
+    return f"{_ENDS}{ways[-1]}, called by {ways[-2]}" if len(ways) > 1 else f"{_ENDS}{through}"
 
 
 def _alike(item: Item) -> tuple[str, ...]:
     """What items must share to be one line."""
     if item.role == "test" or (item.role == "python" and item.note == "binding"):
         return item.file, item.symbol
+    if item.block_line and item.symbol in item.operators:
+        return item.file, str(item.line), item.dispatch_key
     if item.kind == "launch":
         return item.file, item.symbol, item.note
     return item.file, str(item.line), item.symbol, item.note if item.role == "yaml" else ""
@@ -233,7 +276,7 @@ def _row(items: Sequence[Item], families: Sequence[frozenset[str]]) -> _Row:
     dispatch_keys = list(dict.fromkeys(i.dispatch_key for i in items if i.dispatch_key))
     if dispatch_keys:
         parts.append(f"[{', '.join(dispatch_keys)}]")
-    overloads = _overloads(items, families)
+    overloads = _overloads(items, families) if len(lines) == 1 else ""
     if overloads:
         parts.append(f"for {overloads}")
     if item.declares:
@@ -246,12 +289,13 @@ def _row(items: Sequence[Item], families: Sequence[frozenset[str]]) -> _Row:
         parts.append(f"registered {_short_place(item)}")
     if all(i.evidence == "candidate" for i in items):
         parts.append("(candidate)")
+    entry = item.role == "yaml" and item.kind != "registration"
     more: list[str] = []
     if item.note and item.role == "derivative":
         more.extend(item.note.split("; "))
-    elif item.note and item.role != "yaml":
+    elif item.note and not entry:
         parts.append(f"({item.note})")
-    if item.role == "yaml":
+    if entry:
         parts[1:2] = [item.signature or item.symbol]
         if item.note:
             more.append(item.note)
@@ -273,11 +317,10 @@ def _overloads(items: Sequence[Item], families: Sequence[frozenset[str]]) -> str
         return ""
     if any(frozenset(names) >= family for family in families):
         return ""
-    written = [keys.operator_name(name) for name in names]
-    bases = {(name.namespace, name.base) for name in written}
     of_subject = any(name in family for name in names for family in families)
-    if len(bases) == 1 and of_subject:
-        return ", ".join(name.overload or "default" for name in written)
+    packets = {packet_and_overload(name)[0] for name in names}
+    if len(packets) == 1 and of_subject:
+        return ", ".join(packet_and_overload(name)[1] for name in names)
     return ", ".join(names)
 
 

@@ -43,7 +43,7 @@ def ends(facts: Facts, kernel: FiledDefinition) -> list[Call]:
             if call is not None:
                 found.setdefault(call.operator, call)
             elif reference.fact.kind == "call" and len(seen) <= _MOST_HELPERS:
-                for helper in reach.helpers(facts, reference, body, scopes):
+                for helper in reach.helpers(facts, reference, body, scopes, kernel):
                     if helper.id not in seen and helper.file.id == kernel.file.id:
                         seen.add(helper.id)
                         waiting.append(helper)
@@ -95,7 +95,7 @@ def _is_operator(facts: Facts, base: str, kind: str) -> bool:
         return False
     entries = [
         d
-        for d in facts.definitions("op:" + base)
+        for d in facts.definitions(keys.op(base))
         if d.fact.kind == "operator"
         and keys.operator_name(d.fact.name).namespace == facts.rules.operator_namespace
     ]
@@ -103,4 +103,4 @@ def _is_operator(facts: Facts, base: str, kind: str) -> bool:
         return bool(entries)
     if not any("method" in ((d.fact.detail or {}).get("variants") or ()) for d in entries):
         return False
-    return not any(facts.named("cpp:" + base, f"{cls}::{base}") for cls in PLAIN_MEMBERS)
+    return not any(facts.named(keys.cpp(base), f"{cls}::{base}") for cls in PLAIN_MEMBERS)

@@ -66,20 +66,23 @@ def functions(
     return []
 
 
-def kernels(facts: Facts, name: str, schema: str) -> list[Link]:
+def kernels(facts: Facts, name: str, schema: str, *, structured: bool = False) -> list[Link]:
     """The functions that a kernel's name in a yaml entry means, the overload that fits the
     schema chosen (torchgen looks them up in `rules.native_namespaces`; a name may be qualified).
+
+    For a structured entry an impl of that name is meant, if there is one; for another never: the
+    out= variant for names may be called as the structured one is.
     """
-    found = functions(facts, name, (*facts.rules.native_namespaces, ""))
-    structured = [definition for definition in found if definition.fact.kind == "structured_impl"]
+    scopes = (*facts.rules.native_namespaces, "")
     if structured:
-        # A structured impl takes what torchgen makes for it and has no overloads.
-        return as_links(structured, "declared")
-    if not found:
-        # Its macro makes the class that it belongs to, so the namespace around it decides nothing.
-        elsewhere = [d for d in facts.of_kind(keys.cpp(plain(name)), "structured_impl") if visible(d, None)]
-        return as_links(elsewhere, "unique")
-    return choose(found, schema, name)
+        impls = functions(facts, name, scopes, kinds=("structured_impl",))
+        if not impls:
+            # Its macro makes the class that it belongs to: the namespace around it decides nothing.
+            impls = [d for d in facts.of_kind(keys.cpp(plain(name)), "structured_impl") if visible(d, None)]
+        if impls:
+            # An impl takes what torchgen makes for it and has no overloads.
+            return as_links(impls, "declared")
+    return choose(functions(facts, name, scopes, kinds=("function", "kernel")), schema, name)
 
 
 def choose(found: Sequence[FiledDefinition], schema: str, name: str) -> list[Link]:

@@ -98,7 +98,7 @@ class _Library(NamedTuple):
 def _uses_with(facts: Facts, name: str) -> list[FiledDefinition]:
     """The uses with an argument of a name."""
     uses = {use.id: use for use in _library(facts).by_word.get(name, ())}
-    for target in facts.targeting("cpp:" + name)[:MAX_USES]:
+    for target in facts.targeting(keys.cpp(name))[:MAX_USES]:
         owner = facts.definition(target.owner) if target.fact.kind == "argument" else None
         if owner is not None and owner.fact.kind == "macro_use" and owner.file.role == "library":
             uses[owner.id] = owner

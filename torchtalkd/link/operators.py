@@ -9,6 +9,7 @@ belongs to it and how its autograd node is called (tools/autograd/load_derivativ
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from torchtalkd import keys
@@ -37,7 +38,12 @@ class Family(NamedTuple):
     @property
     def overloads(self) -> tuple[str, ...]:
         """`aten::add.Tensor`, …; each once, in the order of the text."""
-        return tuple(dict.fromkeys(entry.fact.name for entry in self.entries))
+        return tuple(dict.fromkeys(self.full_name(entry) for entry in self.entries))
+
+    def full_name(self, entry: FiledDefinition) -> str:
+        """An entry's name, in this namespace also where its own is still to be known."""
+        name = keys.operator_name(entry.fact.name)
+        return str(name._replace(namespace=self.namespace)) if is_hole(name.namespace) else entry.fact.name
 
 
 def families(facts: Facts, base: str) -> list[Family]:
@@ -47,7 +53,7 @@ def families(facts: Facts, base: str) -> list[Family]:
     """
     found: dict[str, list[FiledDefinition]] = {}
     registered: dict[str, None] = {}
-    for definition in facts.definitions("op:" + base):
+    for definition in facts.definitions(keys.op(base)):
         fact = definition.fact
         if definition.file.role in ("template", "test") or fact.kind not in (*_DEFINES, "registration"):
             continue
@@ -58,11 +64,27 @@ def families(facts: Facts, base: str) -> list[Family]:
             registered.setdefault(namespace)
     for namespace in registered:
         found.setdefault(namespace, [])
+    for hole in [namespace for namespace in found if is_hole(namespace)]:
+        # `{TORCH_EXTENSION_NAME}::f` may be any extension's f: where one is known, it is that.
+        known = [n for n, entries in found.items() if not is_hole(n) and not _of_yaml(entries)]
+        if known:
+            entries = found.pop(hole)
+            for namespace in known:
+                found[namespace].extend(entries)
     first = facts.rules.operator_namespace
     return [
         Family(namespace, base, tuple(sorted(entries, key=_in_text)))
         for namespace, entries in sorted(found.items(), key=lambda item: (item[0] != first, item[0]))
     ]
+
+
+def _of_yaml(entries: Iterable[FiledDefinition]) -> bool:
+    return any(entry.fact.kind == "operator" for entry in entries)
+
+
+def is_hole(namespace: str) -> bool:
+    """Whether a namespace is a macro whose value another file says."""
+    return namespace.startswith("{")
 
 
 def _in_text(definition: FiledDefinition) -> tuple[bool, str, int, int]:
@@ -74,7 +96,12 @@ def family(facts: Facts, name: str) -> Family | None:
     """The operator with a name; overload and a missing namespace do not matter."""
     wanted = keys.operator_name(name)
     namespace = wanted.namespace or facts.rules.operator_namespace
-    return next((f for f in families(facts, wanted.base) if f.namespace == namespace), None)
+    found = families(facts, wanted.base)
+    exact = next((f for f in found if f.namespace == namespace), None)
+    if exact is None and wanted.namespace and not facts.keys_of_kind("operator"):
+        # In a tree without yaml any namespace may be what the macro stands for.
+        exact = next((f for f in found if is_hole(f.namespace)), None)
+    return exact
 
 
 def entry(facts: Facts, name: str) -> FiledDefinition | None:
@@ -129,7 +156,7 @@ def derivatives(facts: Facts, overload: FiledDefinition) -> list[FiledDefinition
     name = keys.operator_name(overload.fact.name)
     base = name.base[:-1] if name.base.endswith("_") and not name.base.endswith("__") else name.base
     wanted = essence(overload.fact.signature)
-    for definition in facts.definitions("op:" + base):
+    for definition in facts.definitions(keys.op(base)):
         fact = definition.fact
         if fact.kind == "operator" and "!" not in fact.signature and fact.signature:
             same = (
@@ -267,14 +294,14 @@ def readings(facts: Facts, last: str) -> list[tuple[str, str | None]]:
         for at in range(len(last) - 1, 0, -1)
         if last[at] == "_" and at + 1 < len(last)
     )
-    return [(base, overload) for base, overload in found if base and facts.count("op:" + base)]
+    return [(base, overload) for base, overload in found if base and facts.count(keys.op(base))]
 
 
 def generated_operator(name: str) -> str:
     """The last component that says which operator torchgen made a C++ name from, '' if it made
     it from none: `at::add`, `at::Tensor::add_`, `at::cpu::add_out`, `at::_ops::add_Tensor::call`.
     """
-    parts = name.split("::")
+    parts = (f"at::{name}" if name.startswith("Tensor::") else name).split("::")
     if len(parts) < 2 or parts[0] not in ("at", "torch") or not all(parts):
         return ""
     if len(parts) == 2:

@@ -106,8 +106,13 @@ def _through_module(facts: Facts, module: str, last: str, passed: frozenset[str]
 
 
 def named_exactly(facts: Facts, dotted: str) -> list[FiledDefinition]:
-    """The definitions with exactly this full name, of library files first; none of templates."""
-    found = [d for d in facts.named(keys.py(dotted), dotted) if d.file.role != "template"]
+    """The definitions with exactly this full name, of library files first. Templates define
+    nothing, but for the methods that they list by hand (`__add__` of python_variable_methods.cpp)."""
+    found = [
+        d
+        for d in facts.named(keys.py(dotted), dotted)
+        if d.file.role != "template" or d.fact.kind == "python_binding"
+    ]
     found.sort(
         key=lambda d: (d.file.role != "library", d.file.path.endswith(".pyi"), d.file.path, d.fact.line)
     )

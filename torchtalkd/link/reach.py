@@ -8,6 +8,7 @@ answer to another question) nor through another operator's kernel.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Final, Literal, NamedTuple
 
@@ -62,22 +63,24 @@ def _walk(facts: Facts, start: FiledDefinition) -> list[Reached]:
         names: set[tuple[str, str, int]] = set()
         for reference in facts.inside(body):
             fact = reference.fact
-            if (
-                fact.kind not in ("call", "address", "launch", "argument")
-                or (fact.key, fact.name, fact.arguments) in names
-            ):
-                continue
             if fact.kind == "launch":
-                found.extend(_launched(facts, reference, body, via, scopes))
+                found.extend(_launched(facts, reference, fact.name, body, via, scopes))
                 continue
-            names.add((fact.key, fact.name, fact.arguments))
-            stub = stubs.meant(facts, fact.name, scopes)
+            seen_before = (fact.key, fact.name, fact.arguments)
+            if fact.kind not in ("call", "address", "argument", "macro") or seen_before in names:
+                continue
+            names.add(seen_before)
+            if fact.kind == "macro":
+                for name in launched_by(facts, fact.key, body):
+                    found.extend(_launched(facts, reference, name, body, via, scopes))
+                continue
+            stub = stubs.meant(facts, fact.name, scopes, body.file)
             if stub:
                 found.append(Reached("stub", stub, None, reference, body, via))
                 continue
             if len(via) >= MAX_DEPTH:
                 continue
-            for helper in helpers(facts, reference, body, scopes):
+            for helper in helpers(facts, reference, body, scopes, start):
                 further = away + (helper.file.id != body.file.id)
                 if helper.id not in seen and further <= MAX_AWAY:
                     seen.add(helper.id)
@@ -85,14 +88,51 @@ def _walk(facts: Facts, start: FiledDefinition) -> list[Reached]:
     return found
 
 
+def launched_by(facts: Facts, key: str, body: FiledDefinition) -> tuple[str, ...]:
+    """The device kernels that a macro used in a body launches by name: `f<T><<<grid, block>>>(…)`."""
+    kept: dict[tuple[str, int], tuple[str, ...]] = facts.kept.setdefault("launch_macros", {})
+    found = kept.get((key, body.file.id))
+    if found is None:
+        macros = [d for d in facts.of_kind(key, "macro") if functions.visible(d, body.file)]
+        own = [d for d in macros if d.file.id == body.file.id]
+        names: dict[str, None] = {}
+        for macro in own or macros[:1]:
+            detail = macro.fact.detail or {}
+            text = str(detail.get("body") or "")
+            parts = text.split("<<<")[:-1]
+            names.update(
+                (name, None) for part in parts if (name := _called(part)) not in detail["parameters"]
+            )
+        names.pop("", None)
+        found = kept[key, body.file.id] = tuple(names)
+    return found
+
+
+def _called(text: str) -> str:
+    """The name that a text ends in, template arguments left out: `…; ns::f<T, true>` → ns::f."""
+    text = text.rstrip()
+    if text.endswith(">"):
+        depth = 0
+        for at in range(len(text) - 1, -1, -1):
+            depth += (text[at] == ">") - (text[at] == "<")
+            if depth == 0:
+                text = text[:at].rstrip()
+                break
+    found = _NAME.search(text)
+    return found[0] if found else ""
+
+
+_NAME: Final = re.compile(r"[A-Za-z_][\w:]*$")
+
+
 def _launched(
     facts: Facts,
     reference: FiledReference,
+    name: str,
     body: FiledDefinition,
     via: tuple[str, ...],
     scopes: Sequence[str],
 ) -> list[Reached]:
-    name = reference.fact.name
     kernels = functions.functions(facts, name, scopes, file=body.file, kinds=("kernel",))
     if kernels:
         return [Reached("kernel", k.fact.name, k, reference, body, via) for k in kernels]
@@ -100,14 +140,22 @@ def _launched(
 
 
 def helpers(
-    facts: Facts, reference: FiledReference, body: FiledDefinition, scopes: Sequence[str]
+    facts: Facts,
+    reference: FiledReference,
+    body: FiledDefinition,
+    scopes: Sequence[str],
+    start: FiledDefinition,
 ) -> list[FiledDefinition]:
-    """The helper functions that a call in a body can mean; none, if it may be somebody else's."""
+    """The helper functions that a call in a body can mean; none, if it may be somebody else's.
+    A kernel is a helper of another kernel of the same operator: its out= variant, mostly."""
     key = reference.fact.key
-    if is_operator(facts, keys.last(key)) or facts.count(key, MANY) >= MANY:
+    if facts.count(key, MANY) >= MANY:
         return []
     found = functions.functions(facts, reference.fact.name, scopes, file=body.file, kinds=("function",))
-    if not found or is_kernel(facts, key):
+    ways_in = kernel_of(facts, key)
+    if not found or not ways_in <= kernel_of(facts, start.fact.key):
+        return []
+    if is_operator(facts, keys.last(key)) and not _is_native(facts, reference.fact.name, found, ways_in):
         return []
     own = [definition for definition in found if definition.file.id == body.file.id]
     if own:
@@ -127,23 +175,38 @@ def _of_arity(found: list[FiledDefinition], arguments: int) -> list[FiledDefinit
     return fitting or found
 
 
+def _is_native(facts: Facts, written: str, found: Sequence[FiledDefinition], ways_in: frozenset[str]) -> bool:
+    """Whether a call of an operator's name is of a native function instead: by its qualifier, or
+    as look-up finds one in a native namespace first that no registration names."""
+    if written.startswith(("at::native::", "native::")):
+        return True
+    namespaces = tuple(f"{namespace}::" for namespace in facts.rules.native_namespaces)
+    return "::" not in written and not ways_in and all(d.fact.name.startswith(namespaces) for d in found)
+
+
 def is_operator(facts: Facts, name: str) -> bool:
     """Whether an operator of any namespace has a name, or makes a C++ function called so."""
     known: frozenset[str] | None = facts.kept.get("operators")
     if known is None:
         known = facts.kept["operators"] = facts.keys_of_kind("operator") | facts.keys_of_kind("schema")
-    if f"op:{name}" in known:
+    if keys.op(name) in known:
         return True
     for suffix in ("_out", "_outf", "_symint"):
-        if name.endswith(suffix) and f"op:{name.removesuffix(suffix)}" in known:
+        if name.endswith(suffix) and keys.op(name.removesuffix(suffix)) in known:
             return True
     return False
 
 
-def is_kernel(facts: Facts, key: str) -> bool:
-    """Whether a C++ name is what a registration names: the way into an operator."""
-    for target in facts.targeting(key):
-        owner = facts.definition(target.owner)
-        if owner is not None and owner.fact.kind in ("registration", "schema"):
-            return True
-    return False
+def kernel_of(facts: Facts, key: str) -> frozenset[str]:
+    """The operators (base names, in-place ones without `_`) whose registrations name a function:
+    it is the way into them."""
+    kept: dict[str, frozenset[str]] = facts.kept.setdefault("kernel_of", {})
+    found = kept.get(key)
+    if found is None:
+        owners = [facts.definition(target.owner) for target in facts.targeting(key)]
+        found = kept[key] = frozenset(
+            keys.operator_name(owner.fact.name).base.rstrip("_")
+            for owner in owners
+            if owner is not None and owner.fact.kind in ("registration", "schema")
+        )
+    return found

@@ -58,6 +58,9 @@ class Facts(Protocol):
     def targeting(self, key: str) -> Sequence[FiledReference]:
         """The targets with a key; `owner` is the binding's id."""
 
+    def references(self, key: str) -> Sequence[FiledReference]:
+        """All references with a key that are no targets."""
+
     def inside(self, definition: FiledDefinition) -> Sequence[FiledReference]:
         """The references in a definition's body."""
 

@@ -6,11 +6,12 @@ REGISTER_…DISPATCH names one kernel for one device type.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
 from torchtalkd import keys
-from torchtalkd.facts import FiledDefinition
+from torchtalkd.facts import File, FiledDefinition
 from torchtalkd.link import functions
 from torchtalkd.link.source import Facts, Link
 
@@ -33,21 +34,37 @@ def is_stub(facts: Facts, key: str) -> bool:
     return key in known
 
 
-def meant(facts: Facts, reference: str, scopes: Sequence[str]) -> str:
+def meant(facts: Facts, reference: str, scopes: Sequence[str], file: File | None = None) -> str:
     """The full name of the stub that a name means, looked up from `scopes`; '' for none.
 
-    What is no stub hides one: a static function called `add_stub` is not the stub `add_stub`.
+    What is no stub hides one: in the file that has a static function called `add_stub`, the
+    name is not the stub `add_stub` (nor is it elsewhere).
     """
     written = functions.plain(reference)
     key = keys.cpp(written)
     if not is_stub(facts, key):
         return ""
-    names = {d.fact.name: d.fact.kind for d in facts.definitions(key) if d.file.role == "library"}
+    seen = [d for d in facts.definitions(key) if functions.visible(d, file)]
+    own = [d for d in seen if file is not None and d.file.id == file.id]
     for scope in scopes:
         full = f"{scope}::{written}" if scope else written
-        if full in names:
-            return full if names[full] in ("stub", "stub_kernel") else ""
+        named = [d for d in own if d.fact.name == full] or [d for d in seen if d.fact.name == full]
+        if named:
+            return full if any(d.fact.kind in ("stub", "stub_kernel") for d in named) else ""
     return ""
+
+
+def is_anothers(facts: Facts, stub: str, base: str) -> bool:
+    """Whether a stub is named after another operator than `base`: `sub` calls add_stub, and
+    `index_select` copies by copy_stub. `mean_stub` is that of `mean`, of `_mean` and of `mean_`."""
+    stem = _STEM.sub("", keys.cpp_last(stub)).strip("_")
+    own = base.strip("_").removesuffix("_backward").strip("_")
+    if not stem or stem in own or own in stem:
+        return False
+    return facts.count(keys.op(stem)) > 0 or facts.count(keys.op(f"{stem}_")) > 0
+
+
+_STEM = re.compile(r"_(?:stub|kernel|fn|impl)$")
 
 
 def kernels(facts: Facts, key: str, name: str = "") -> list[StubKernel]:

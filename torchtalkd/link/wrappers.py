@@ -7,7 +7,7 @@ a Python function's body calls.
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 from torchtalkd import keys
 from torchtalkd.facts import FiledDefinition
@@ -52,16 +52,51 @@ def entry_points(facts: Facts, family: Family) -> list[EntryPoint]:
                 first = resolution.hops[0]
                 if first.fact.name == name:
                     found.setdefault(name, EntryPoint(name, "alias", first, "declared"))
+    for user in users(facts, family):
+        found.setdefault(user.fact.name, EntryPoint(user.fact.name, "wrapper", user, "declared"))
     for binding in bound:
         found.setdefault(binding.fact.name, EntryPoint(binding.fact.name, "binding", binding, "declared"))
     order = {"wrapper": 0, "alias": 1, "binding": 2}
-    return sorted(found.values(), key=lambda e: (order[e.kind], e.name.count("."), e.name))
+    return sorted(
+        found.values(), key=lambda e: (order[e.kind], not _named(e, family), e.name.count("."), e.name)
+    )
+
+
+def _named(point: EntryPoint, family: Family) -> bool:
+    """Whether a Python name is that of the operator, or contains it (linalg.det, linalg_det)."""
+    return point.name.rpartition(".")[2] in (family.base, family.base.partition("_")[2])
+
+
+def users(facts: Facts, family: Family) -> list[FiledDefinition]:
+    """The Python functions of the library that call an operator by `torch.ops.ns.name`, in the
+    order of the files. Only of an operator that is declared in code: those of yaml have bindings,
+    and what calls them by torch.ops is no way in."""
+    if any(entry.fact.kind == "operator" for entry in family.entries):
+        return []
+    found: dict[int, FiledDefinition] = {}
+    for reference in facts.references(keys.op(family.base)):
+        if reference.file.role != "library" or spelled(facts, reference.fact.name) != family.name:
+            continue
+        owner = facts.definition(reference.owner) if reference.owner >= 0 else None
+        if owner is None or owner.fact.kind != "function":
+            continue
+        # Named but not called: an object that keeps it to call it later, or one that only compares.
+        keeps = keys.last(owner.fact.key) in ("__init__", family.base)
+        if reference.fact.kind == "call" or (reference.fact.kind == "address" and keeps):
+            found[owner.id] = owner
+    # A function called like the operator is its wrapper more likely than one that uses it too.
+    named = sorted(found, key=lambda number: (keys.last(found[number].fact.key) != family.base, number))
+    return [found[number] for number in named][:MOST_USERS]
+
+
+MOST_USERS: Final = 12
+"""Functions that are named as ways to an operator; more are its callers."""
 
 
 def bindings(facts: Facts, family: Family) -> list[FiledDefinition]:
     """The Python names bound to an operator's overloads, in the order of the text."""
     found: dict[int, FiledDefinition] = {}
-    for target in facts.targeting("op:" + family.base):
+    for target in facts.targeting(keys.op(family.base)):
         owner = facts.definition(target.owner)
         if owner is None or owner.fact.kind != "python_binding" or owner.file.role in ("template", "test"):
             continue
@@ -84,7 +119,7 @@ def _candidates(facts: Facts, family: Family, bound: list[FiledDefinition]) -> l
             if module in facts.rules.wrapper_prefixes and last.startswith(prefix):
                 found.setdefault(f"{module}.{last.removeprefix(prefix)}")
     for last in lasts:
-        for target in facts.targeting("py:" + last):
+        for target in facts.targeting(keys.py(last)):
             owner = facts.definition(target.owner)
             if owner is None or owner.fact.kind != "alias" or owner.file.role != "library":
                 continue
@@ -117,9 +152,13 @@ def operators_called(facts: Facts, function: FiledDefinition) -> tuple[Called, .
         if space == "py" and fact.kind in ("call", "address"):
             for operator in operators_of(facts, fact.name):
                 found.setdefault(operator, Called(operator, "declared", fact.line))
+        elif space == "op" and fact.kind in ("call", "address"):
+            operator = spelled(facts, fact.name)
+            if operator:
+                found.setdefault(operator, Called(operator, "declared", fact.line))
         elif space == "attr" and last in (own, f"{own}_"):
             operator = f"{facts.rules.operator_namespace}::{last}"
-            if operator not in found and facts.count("op:" + last):
+            if operator not in found and facts.count(keys.op(last)):
                 found[operator] = Called(operator, "candidate", fact.line)
     kept[function.id] = tuple(found.values())
     return kept[function.id]
@@ -151,4 +190,4 @@ def spelled(facts: Facts, dotted: str) -> str:
         return ""
     at = parts.index("ops")
     namespace, base = parts[at + 1], parts[at + 2]
-    return f"{namespace}::{base}" if facts.count("op:" + base) else ""
+    return f"{namespace}::{base}" if facts.count(keys.op(base)) else ""

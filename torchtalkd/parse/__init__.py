@@ -2,12 +2,33 @@
 
 from __future__ import annotations
 
+from hashlib import blake2b
+from importlib.util import find_spec
+from pathlib import Path
+
 from torchtalkd.conventions.files import language_of, role_of
 from torchtalkd.conventions.values import Conventions
 from torchtalkd.facts import FileFacts, Problem
 
-VERSION = "1"
-"""Part of every file's recipe: raise it when a parser gives other facts for the same bytes."""
+
+def _version() -> str:
+    """A digest of the parsers' own text and the grammars' versions, so that no one has to remember to
+    raise a number."""
+    digest = blake2b(digest_size=8)
+    folder = Path(__file__).parent
+    for source in sorted([*folder.rglob("*.py"), *folder.rglob("*.scm")]):
+        digest.update(source.read_bytes())
+    for grammar in ("tree_sitter", "tree_sitter_cpp", "tree_sitter_cuda", "tree_sitter_python"):
+        # The size of its compiled part: package metadata would take longer to read than all the rest.
+        spec = find_spec(grammar)
+        for place in (spec.submodule_search_locations or []) if spec is not None else []:
+            sizes = sorted((library.name, library.stat().st_size) for library in Path(place).glob("*.so"))
+            digest.update(f"{grammar}{sizes}".encode())
+    return digest.hexdigest()
+
+
+VERSION = _version()
+"""Part of every file's recipe: another parser or another grammar may give other facts for the same bytes."""
 
 
 def parse(path: str, data: bytes, conventions: Conventions) -> FileFacts:

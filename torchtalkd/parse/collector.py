@@ -89,8 +89,10 @@ class Collector:
         self.definitions: list[Definition] = []
         self.references: list[Reference] = []
         self.uses: list[MacroUse] = []
-        self.namespaces: list[tuple[int, int, str, bool]] = []
-        """(start, end, prefix, local) of each, outer ones first."""
+        self.scopes: list[tuple[int, Scope]] = []
+        """(start, scope) of each namespace, class and library block, outer ones first."""
+        self.macro_offsets: set[int] = set()
+        """Where the walk met a macro outside of functions."""
         self.fixed: tuple[int, int] | None = None
         """The one place that everything has: that of the macro use being read, if any."""
         self.macro = ""
@@ -119,6 +121,16 @@ class Collector:
         """The variable that the expression at an offset initialises or is assigned to; '' if none."""
         match = _ASSIGNED.search(self.data[max(0, offset - 160) : offset])
         return match.group(1).decode() if match else ""
+
+    def scope_at(self, offset: int) -> Scope:
+        """The innermost namespace, class or library block around an offset; the file's own if there is none."""
+        found = Scope(1 << 62, "")
+        for start, scope in self.scopes:
+            if start > offset:
+                break
+            if offset < scope.end:
+                found = scope
+        return found
 
     # -- facts
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Final
 
 from tree_sitter import Parser, Range, Tree
@@ -21,11 +22,11 @@ from tree_sitter import Parser, Range, Tree
 from torchtalkd import keys
 from torchtalkd.conventions.values import Conventions
 from torchtalkd.facts import FileFacts, Problem, Reference
-from torchtalkd.parse.collector import Collector, Scope
+from torchtalkd.parse.collector import Collector
 from torchtalkd.parse.cpp_macros import add_expansions, add_macros
 from torchtalkd.parse.cpp_skeleton import unreadable_bodies
 from torchtalkd.parse.cpp_text import Directives, Macro, Text, blanked, decoded, directives, without
-from torchtalkd.parse.cpp_uses import lift, settle
+from torchtalkd.parse.cpp_uses import lift, recover, settle
 from torchtalkd.parse.cpp_walk import CPP, CUDA, walk
 from torchtalkd.parse.spelling import Spelling, spelling
 
@@ -41,6 +42,8 @@ _FOREIGN_WORDS: Final = {
 }
 """Words of these languages that the C++ grammar has no place for."""
 _METAL_KERNEL = re.compile(rb"\bkernel\s+(?=void\b)")
+_BODIES: Final = frozenset({"function", "kernel", "structured_impl", "structured_meta"})
+_FAR = 1 << 62
 _MAX_ERRORS = 200
 _NEAR = 40
 """Bytes between an #if and an error that it is taken to have caused: the directive's own line."""
@@ -83,6 +86,7 @@ def parse_cpp(path: str, data: bytes, conventions: Conventions, language: str, r
     if errors:
         _add_skeleton(collector, prepared, lines, known, table, grammar, errors)
     settle(collector, lifted)
+    recover(collector)
     add_macros(collector, lines, grammar)
     add_expansions(collector, grammar)
     for name, offset in lines.includes:
@@ -121,7 +125,7 @@ def _add_branches(
     if not touched:
         return
     windows = _windows(data, touched.values())
-    scopes = [(start, _scope_at(collector, start), None, "") for start, _ in windows]
+    scopes = [(start, replace(collector.scope_at(start), end=_FAR), None, "") for start, _ in windows]
     parser = Parser(
         _LANGUAGES[grammar], included_ranges=[_range(collector.text, *window) for window in windows]
     )
@@ -146,6 +150,9 @@ def _add_skeleton(
 ) -> None:
     """Read the file again without the bodies that have errors; add the functions that were lost, and
     give them the references that were found within their lines."""
+    errors = _uncontained(collector, data, errors)
+    if not errors:
+        return
     unreadable = unreadable_bodies(data, errors)
     if unreadable is None:
         others = [(start, end) for start, end, _, number in lines.branches if number]
@@ -169,6 +176,28 @@ def _add_skeleton(
     ]
     if added:
         collector.references[:] = [_adopted(reference, added) for reference in collector.references]
+
+
+def _uncontained(collector: Collector, data: bytes, errors: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """The errors that may have cost a function or a namespace: not those inside a function whose
+    closing brace stands below its head, at the left margin."""
+    starts = collector.text.line_starts
+    contained = [
+        (definition.line, definition.end_line)
+        for definition in collector.definitions
+        if (definition.kind in _BODIES or definition.kind == "macro_use")
+        and not definition.declares
+        and data.startswith(b"}", starts[definition.end_line - 1])
+        and not data.startswith((b" ", b"\t"), starts[definition.line - 1])
+        and data.find(b"\n}", starts[definition.line], starts[definition.end_line]) + 1
+        == starts[definition.end_line - 1]
+    ]
+    left = []
+    for start, end in errors:
+        first, last = collector.text.place(start)[0], collector.text.place(end)[0]
+        if not any(begin <= first and last <= stop for begin, stop in contained):
+            left.append((start, end))
+    return left
 
 
 def _adopted(reference: Reference, added: list[tuple[int, int, int]]) -> Reference:
@@ -202,14 +231,6 @@ def _windows(data: bytes, spans: Iterable[tuple[int, int]]) -> list[tuple[int, i
         else:
             windows.append((begin, stop))
     return windows
-
-
-def _scope_at(collector: Collector, offset: int) -> Scope:
-    prefix, local = "", False
-    for start, end, own_prefix, own_local in collector.namespaces:
-        if start <= offset < end:
-            prefix, local = own_prefix, own_local
-    return Scope(1 << 62, prefix, local=local)
 
 
 def _merge(into: Collector, other: Collector, repair: bool = False) -> None:

@@ -202,7 +202,7 @@ def _condition(text: bytes) -> str:
 def _negated(condition: str) -> str:
     if not condition:
         return ""
-    if condition.startswith("!defined(") and condition.count("(") == 1:
+    if condition.startswith("!") and " " not in condition and condition.count("(") <= 1:
         return condition[1:]
     return f"!({condition})" if " " in condition else f"!{condition}"
 

@@ -1,7 +1,8 @@
-"""Uses of a file's own macros that stand alone at the left margin.
+"""Uses of macros that the grammar cannot place: found in the text, before the parse and after it.
 
-`IMPLEMENT(sin, float)` without a semicolon makes the grammar lose its way. Such uses are lifted
-out of the text before it is parsed (blanked, offsets kept) and expanded afterwards.
+`IMPLEMENT(sin, float)` without a semicolon makes the grammar lose its way. Uses of the file's own
+macros at the left margin are lifted out of the text before it is parsed (blanked, offsets kept)
+and expanded afterwards. Uses that the walk did not meet are read from the text in the end.
 """
 
 from __future__ import annotations
@@ -14,8 +15,14 @@ from torchtalkd import keys
 from torchtalkd.parse.collector import Collector, MacroUse
 from torchtalkd.parse.cpp_text import Macro, without
 from torchtalkd.parse.macros import arguments
+from torchtalkd.parse.shapes import dispatch_stub, macro_use
 
 _AFTER = re.compile(rb"[ \t]*([;{(=.,?:<>\[]|->)?")
+_STATEMENT = re.compile(rb"(?:(?<=\n)|(?<=[;{}]))[ \t]*([A-Z][A-Z0-9_]{2,})[ \t]*\(")
+_BODIES = frozenset({"function", "kernel", "structured_impl", "structured_meta", "macro_use"})
+_USUAL_LENGTH = 400
+_LONGEST = 20_000
+"""Bytes of a use; the second is only looked at where the first was not enough."""
 
 
 class Lifted(NamedTuple):
@@ -32,16 +39,18 @@ def lift(data: bytes, macros: Mapping[str, Macro]) -> tuple[bytes, list[Lifted]]
     or part of an expression, stays."""
     if not macros:
         return data, []
-    pattern = re.compile(
-        rb"^(" + b"|".join(re.escape(name.encode()) for name in macros) + rb")[ \t]*\(", re.MULTILINE
-    )
+    names = b"|".join(re.escape(name.encode()) for name in macros)
+    pattern = re.compile(rb"^(?:(?:static|inline)[ \t]+)*(" + names + rb")[ \t]*\(", re.MULTILINE)
     lifted: list[Lifted] = []
     behind = 0
     for match in pattern.finditer(data):
         if match.start() < behind:
             continue
-        window = data[match.start() : match.start() + 20_000].decode("latin-1")
-        found = arguments(window, match.end() - 1 - match.start())
+        found = None
+        for reach in (_USUAL_LENGTH, _LONGEST):
+            if found is None:
+                window = data[match.start() : match.start() + reach].decode("latin-1")
+                found = arguments(window, match.end() - 1 - match.start())
         if found is None:
             continue
         end = match.start() + found[1]
@@ -70,8 +79,57 @@ def settle(collector: Collector, lifted: list[Lifted]) -> None:
         collector.refer("macro", keys.macro(use.name), use.name, use.start, owner)
         if owner >= 0:
             continue
-        prefix, local = "", False
-        for start, end, own_prefix, own_local in collector.namespaces:
-            if start <= use.start < end:
-                prefix, local = own_prefix, own_local
-        collector.uses.append(MacroUse(use.text, use.start, prefix, -1, local, None, use.name, 0, use.end))
+        collector.macro_offsets.add(use.start)
+        _expand_later(collector, use)
+
+
+def recover(collector: Collector) -> None:
+    """Read the macros at the head of a statement, outside of functions, that the grammar took for
+    something else: `KERNEL(softmax, int, fp32)` for a declaration, `DECLARE(void (*)(int), f)` for
+    nothing at all."""
+    spelling = collector.spelling
+    inside: set[int] | None = None
+    for match in _STATEMENT.finditer(collector.data):
+        offset = match.start(1)
+        if offset in collector.macro_offsets:
+            continue
+        if inside is None:
+            inside = _lines_inside_functions(collector)
+        if collector.text.place(offset)[0] in inside:
+            continue
+        name = match.group(1).decode()
+        shape = spelling.shapes.get(name)
+        scope = collector.scope_at(offset)
+        known = name in collector.macros
+        if (shape is None or shape.shape != "dispatch_stub") and not known:
+            if shape is not None or scope.inside_class or spelling.ignored_macros.match(name):
+                continue
+        window = collector.data[offset : offset + _LONGEST].decode("latin-1")
+        found = arguments(window, match.end() - 1 - offset)
+        if found is None:
+            continue
+        texts, length = found
+        if shape is not None and shape.shape == "dispatch_stub":
+            dispatch_stub.note(collector, scope, shape, offset, offset + length, texts)
+        elif known:
+            text = collector.data[offset : offset + length].decode("utf-8", "replace")
+            _expand_later(collector, Lifted(name, text, offset, offset + length))
+        else:
+            macro_use.note(collector, scope, name, offset, offset + length, texts)
+
+
+def _lines_inside_functions(collector: Collector) -> set[int]:
+    lines: set[int] = set()
+    for definition in collector.definitions:
+        if definition.kind in _BODIES and not definition.declares:
+            lines.update(range(definition.line + 1, definition.end_line + 1))
+    return lines
+
+
+def _expand_later(collector: Collector, use: Lifted) -> None:
+    scope = collector.scope_at(use.start)
+    collector.uses.append(
+        MacroUse(
+            use.text, use.start, scope.prefix, scope.ordinal, scope.local, scope.library, use.name, 0, use.end
+        )
+    )

@@ -47,6 +47,8 @@ _AUTOGRAD_BASE = re.compile(r"\bFunction<\s*(?:\w+::)*(\w+)")
 _STATEMENT_PARENTS = frozenset({"expression_statement", "ERROR", "translation_unit", "declaration_list"})
 """What a use that can define something stands in directly; another use is part of an expression."""
 _FAR = 1 << 62
+_CPP_SPACE: Final = keys.cpp("")
+"""Put before a plain name, it is what `keys.cpp` gives; the call would double the cost of a method call."""
 
 
 Chunk = tuple[int, Scope, tuple[int, int] | None, str]
@@ -153,6 +155,7 @@ def _file_scope_macro(collector: Collector, scope: Scope, name: str, call: Node,
     if parent is not None and parent.type not in _STATEMENT_PARENTS:
         return False
     spelling = collector.spelling
+    collector.macro_offsets.add(call.start_byte)
     shape = spelling.shapes.get(name)
     if shape is not None and shape.shape == "dispatch_stub":
         dispatch_stub.read(collector, scope, shape, call, arguments)
@@ -218,8 +221,13 @@ def _namespace(collector: Collector, scope: Scope, captures: Captures) -> Scope:
     unnamed = _UPPER.match(name) and collector.data.startswith(b"inline", node.start_byte)
     if name and not unnamed:
         prefix = f"{prefix}{name}::"
-    collector.namespaces.append((node.start_byte, node.end_byte, prefix, local))
-    return Scope(node.end_byte, prefix, scope.ordinal, local=local)
+    return _noted(collector, node, Scope(node.end_byte, prefix, scope.ordinal, local=local))
+
+
+def _noted(collector: Collector, node: Node, scope: Scope) -> Scope:
+    """Keep a scope that is no function's, for what is found in the text afterwards."""
+    collector.scopes.append((node.start_byte, scope))
+    return scope
 
 
 def _class(collector: Collector, scope: Scope, captures: Captures) -> Scope:
@@ -249,7 +257,8 @@ def _class(collector: Collector, scope: Scope, captures: Captures) -> Scope:
                         scope=scope.ordinal,
                         convention="autograd_function",
                     )
-    return Scope(node.end_byte, full + "::", ordinal, scope.body, inside_class=True, local=scope.local)
+    inner = Scope(node.end_byte, full + "::", ordinal, scope.body, inside_class=True, local=scope.local)
+    return _noted(collector, node, inner)
 
 
 def _function(collector: Collector, scope: Scope, captures: Captures) -> Scope | None:
@@ -304,12 +313,14 @@ def _signature(found: Declarator, before: str) -> str:
 def _macro_head(collector: Collector, scope: Scope, node: Node, found: Declarator) -> Scope | None:
     """`NAME(arguments) {…}` or `NAME(arguments)(parameters) {…}`: a macro makes the head."""
     spelling = collector.spelling
+    collector.macro_offsets.add(node.start_byte)
     shape = spelling.shapes.get(found.name)
     if shape is not None:
         if shape.shape == "structured":
             return structured.read(collector, scope, shape, node, found)
         if shape.shape == "torch_library":
-            return torch_library.block(collector, scope, shape, node, found.head)
+            opened = torch_library.block(collector, scope, shape, node, found.head)
+            return _noted(collector, node, opened) if opened is not None else None
         if shape.shape == "pybind11":
             return pybind11.module(collector, scope, node, found.head)
         return None
@@ -335,6 +346,7 @@ def _declaration(collector: Collector, scope: Scope, captures: Captures) -> Scop
     head = collector.data[node.start_byte : outer.start_byte]
     if _UPPER.match(found.name) and not head.strip():
         if found.name in collector.macros:
+            collector.macro_offsets.add(node.start_byte)
             collector.uses.append(_use(collector, scope, found.name, node, node.end_byte, 0))
         return None
     text = head.decode("utf-8", "replace")

@@ -26,10 +26,10 @@ def parse_python(path: str, data: bytes, conventions: Conventions, language: str
     if tree.error_line:
         problems.append(Problem(tree.error_line, "syntax", "this text is not Python that the grammar knows"))
     module = module_name(path, python.roots)
-    out, uses = outline(tree, data, module, package_of(path, module), role == "test")
+    out = outline(tree, data, module, package_of(path, module), role == "test")
     read_aliases(out)
     bindings = bindings_of(python)
-    calls = read_uses(out, uses, bindings.wanted)
+    calls = read_uses(out, tree.matches, bindings.wanted)
     _tell_decorators(out)
     read_bindings(out, calls, bindings, path, conventions.rules.operator_namespace)
     read_layers(out, bindings, path)

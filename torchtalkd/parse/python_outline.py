@@ -21,7 +21,7 @@ from torchtalkd.parse.python_names import (
     is_operators,
     key_of,
 )
-from torchtalkd.parse.python_tree import Match, Pattern, Tree
+from torchtalkd.parse.python_tree import Pattern, Tree
 
 _PARAMETER = re.compile(rb"(?:^\(|,)[\s*]*([A-Za-z_\x80-\xff][\w\x80-\xff]*)")
 _SPACE = re.compile(r"\s+")
@@ -97,8 +97,8 @@ class Outline:
         return self.names.top.get(name)
 
 
-def outline(tree: Tree, data: bytes, module: str, package: str, is_test: bool) -> tuple[Outline, list[Match]]:
-    """The outline, and the matches that are left for `python_uses`."""
+def outline(tree: Tree, data: bytes, module: str, package: str, is_test: bool) -> Outline:
+    """The outline of one file; `python_uses` reads the matches that are left."""
     lines = data.count(b"\n") + (not data.endswith(b"\n"))
     out = Outline(data, module, package, [Definition(keys.py(module), module, "module", 1, 0, max(lines, 1))])
     stack: list[tuple[int, int]] = [(1 << 62, 0)]  # end byte, ordinal
@@ -108,8 +108,6 @@ def outline(tree: Tree, data: bytes, module: str, package: str, is_test: bool) -
     waiting: list[Node] = []  # decorators of the next definition
     bound: list[tuple[bytes, int, Node]] = []
     parameters: list[tuple[int, bytes]] = []
-    rest: list[Match] = []
-    leave = rest.append
     function, class_, bases, decorator, name_bound, augmented = (
         int(pattern)
         for pattern in (
@@ -122,10 +120,8 @@ def outline(tree: Tree, data: bytes, module: str, package: str, is_test: bool) -
         )
     )
     end, owner = stack[-1]
-    for match in tree.matches:
-        index, captured = match
+    for index, captured in tree.matches:
         if index > augmented:
-            leave(match)
             continue
         if index <= class_:
             node = captured["body"][0]
@@ -176,7 +172,7 @@ def outline(tree: Tree, data: bytes, module: str, package: str, is_test: bool) -
         owners.append(stack[-1][1])
     changes.append(1 << 63)
     _hide(out, parameters, bound)
-    return out, rest
+    return out
 
 
 def _define(out: Outline, kind: Kind, name: Node, node: Node, owner: int, parameters: bytes) -> int:

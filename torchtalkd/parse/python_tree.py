@@ -32,9 +32,8 @@ class Pattern(IntEnum):
     AUGMENTED = 8
     CALL = 9
     METHOD = 10
-    GENERATOR_CALL = 11
-    LAUNCH = 12
-    VALUE = 13
+    LAUNCH = 11
+    VALUE = 12
 
 
 class Tree(NamedTuple):
@@ -57,10 +56,10 @@ _DEFINITION = re.compile(
 )
 _TEXT = frozenset(("string", "string_start", "string_content", "string_end", "escape_sequence", "comment"))
 _MOST_BLOCKS = 5_000
-_MOST_OPEN = 1_000
-"""How many matches may be open at once. Each call of `x.a().b().c()…` is open until the first
-is read, and each node is tried with each open match: without a limit 200,000 calls in one chain
-take hours. Real code stays far below."""
+_DEEPEST = 1_000
+"""How deep in the tree a match may begin. An argument list is tried with every node within it
+until it ends, so that the time for 20,000 calls within each other is the square of that; real
+code is at most some hundred deep."""
 _MOST_DEPTH = 20
 """How deep lost definitions are looked for within lost definitions."""
 
@@ -70,14 +69,16 @@ def _query() -> Query:
     return Query(_LANGUAGE, (Path(__file__).parent / "queries" / "python.scm").read_text())
 
 
-def _cursor() -> QueryCursor:
-    return QueryCursor(_query(), match_limit=_MOST_OPEN)
+def _matches(root: Node) -> list[Match]:
+    cursor = QueryCursor(_query())
+    cursor.set_max_start_depth(_DEEPEST)
+    return cursor.matches(root)
 
 
 def read_tree(data: bytes) -> Tree:
     """Parse UTF-8 text. Never raises."""
     root = Parser(_LANGUAGE).parse(data).root_node
-    matches: list[Match] = _cursor().matches(root)
+    matches = _matches(root)
     if not root.has_error:
         return Tree(matches, 0, {})
     errors = QueryCursor(Query(_LANGUAGE, "(ERROR) @error (MISSING) @error")).matches(root)
@@ -128,7 +129,7 @@ class _Blocks:
             _LANGUAGE, included_ranges=[Range(_point(data, start), _point(data, end), start, end)]
         )
         root = parser.parse(data).root_node
-        matches: list[Match] = _cursor().matches(root)
+        matches = _matches(root)
         return self.recovered(root, matches, start, end, depth) if root.has_error else matches
 
     def _block_end(self, lost: re.Match[bytes], end: int) -> int:

@@ -97,13 +97,11 @@ def read_uses(out: Outline, matches: list[Match], wanted: Wanted) -> list[Bindin
     bindings: list[BindingCall] = []
     changes, owners = out.changes, out.owners
     place, owner, change, in_class = 0, 0, out.changes[1], False
-    call, generator, launch, value = (
-        int(pattern) for pattern in (Pattern.CALL, Pattern.GENERATOR_CALL, Pattern.LAUNCH, Pattern.VALUE)
-    )
+    call, launch, value = int(Pattern.CALL), int(Pattern.LAUNCH), int(Pattern.VALUE)
     is_chain = CHAIN.fullmatch
-    # Matches come in the order in which they end. That is document order as far as
-    # definitions go, for no expression contains one.
     for index, captured in matches:
+        if index < call:
+            continue  # the outline has read it
         if index == value:
             node = captured["value"][0]
             start = node.start_byte
@@ -173,7 +171,10 @@ def read_uses(out: Outline, matches: list[Match], wanted: Wanted) -> list[Bindin
         if binds:
             bindings.append(BindingCall(node, owner, binds))
         if key:
-            count = 1 if index == generator else captured["arguments"][0].named_child_count
+            arguments = captured["call"][0].child(1)
+            count = arguments.named_child_count if arguments is not None else 0
+            if count > 1 and arguments.type == "generator_expression":
+                count = 1
             if width:
                 row, column = node.end_point
                 column -= width

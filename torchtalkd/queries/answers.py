@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from torchtalkd import keys
 from torchtalkd.store.view import View
 
 ROLES: Final = (
@@ -171,6 +172,12 @@ class StatusAnswer:
     """How many things could not be read."""
     problem_samples: tuple[tuple[str, int, str, str], ...] = ()
     """Some of them: file, line, kind, message."""
+
+
+def packet_and_overload(operator: str) -> tuple[str, str]:
+    """`aten::add.Tensor` → aten::add, Tensor; the overload without a name is `default`."""
+    name = keys.operator_name(operator)
+    return str(name._replace(overload="")), name.overload or "default"
 
 
 def standing(view: View) -> Standing:

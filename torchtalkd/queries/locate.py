@@ -13,35 +13,19 @@ from dataclasses import dataclass, replace
 
 from torchtalkd import keys
 from torchtalkd.facts import FiledDefinition
-from torchtalkd.link import functions, operators, python_names, wrappers
+from torchtalkd.link import operators, python_names, wrappers
 from torchtalkd.link.operators import Family
 from torchtalkd.queries import spelling
 from torchtalkd.queries.answers import Subject
 from torchtalkd.queries.nearest import nearest
+from torchtalkd.queries.subjects import (
+    cpp_subjects,
+    distinct,
+    of_definitions,
+    python_definitions,
+    python_subjects,
+)
 from torchtalkd.store.view import View
-
-MOST_SUBJECTS = 24
-"""Meanings of one kind that are answered; a name like `forward` has thousands."""
-
-_CPP_KINDS = {
-    "function": "C++ function",
-    "class": "C++ class",
-    "kernel": "device kernel",
-    "structured_impl": "structured kernel",
-    "structured_meta": "structured meta function",
-    "stub": "stub",
-    "stub_kernel": "stub",
-    "autograd_function": "autograd function",
-    "variable": "C++ variable",
-}
-_PYTHON_KINDS = {
-    "function": "Python function",
-    "class": "Python class",
-    "module": "Python module",
-    "python_binding": "Python binding",
-    "variable": "Python variable",
-    "alias": "Python alias",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +45,7 @@ def locate(view: View, name: str) -> Located:
     spelled = spelling.read(name)
     subjects = _subjects(view, spelled) if spelled.text else []
     if subjects:
-        return Located(name, tuple(_distinct(subjects)))
+        return Located(name, tuple(distinct(subjects)))
     return Located(name, (), tuple(_overloads(view, spelled.text) or nearest(view, spelled.text)))
 
 
@@ -109,7 +93,7 @@ def _qualified(view: View, text: str) -> list[Subject]:
         )
     if not found:
         found.extend(_of_generated_name(view, text))
-    found.extend(_cpp(view, base, text))
+    found.extend(cpp_subjects(view, base, text))
     return found
 
 
@@ -146,33 +130,6 @@ def _is_meant(view: View, name: str, overload: str | None) -> bool:
     return keys.operator_name(name).overload == overload
 
 
-def _cpp(view: View, last: str, qualified: str = "") -> list[Subject]:
-    """The C++ names with a last component; of a qualified name those that are called so from the
-    right: `native::add` is at::native::add too."""
-    groups: dict[tuple[str, str], list[FiledDefinition]] = {}
-    for definition in view.definitions("cpp:" + last):
-        fact = definition.fact
-        kind = _CPP_KINDS.get(fact.kind)
-        if kind is None or definition.file.role == "template":
-            continue
-        if qualified and fact.name != qualified and not fact.name.endswith("::" + qualified):
-            continue
-        groups.setdefault((kind, fact.name), []).append(definition)
-    classes = {name for kind, name in groups if kind == "autograd function"}
-    found = [
-        _of_definitions(kind, name, definitions)
-        for (kind, name), definitions in groups.items()
-        if not (kind == "C++ class" and name in classes)
-    ]
-    shared = {d.id for d in view.definitions("cpp:" + last) if not d.fact.local}
-    if qualified and any(shared & set(subject.ids) for subject in found):
-        # Elsewhere a file's own function may have the same full name: it is another one.
-        found = [replace(s, ids=tuple(n for n in s.ids if n in shared)) for s in found]
-        found = [s for s in found if s.ids]
-    exact = [subject for subject in found if subject.name == qualified]
-    return _capped(sorted(exact or found, key=lambda s: _rank(view, s)))
-
-
 # -- torch.linalg.det, F.conv2d, add.out, aten.add.Tensor
 
 
@@ -196,10 +153,10 @@ def _dotted(view: View, text: str) -> list[Subject]:
         if resolution.ends:
             return _resolved(view, name, resolution)
     last = parts[-1]
-    if view.count("py:" + last, 20_000) >= 20_000:
+    if view.count(keys.py(last), 20_000) >= 20_000:
         return []
-    ending = [d for d in _python_definitions(view, last) if d.fact.name.endswith("." + text)]
-    return _python_subjects(view, ending)
+    ending = [d for d in python_definitions(view, last) if d.fact.name.endswith("." + text)]
+    return python_subjects(view, ending)
 
 
 def _resolved(view: View, name: str, resolution: python_names.Resolution) -> list[Subject]:
@@ -220,7 +177,7 @@ def _resolved(view: View, name: str, resolution: python_names.Resolution) -> lis
                 known = tuple(n for n in subject.overloads if n in names) or subject.overloads
                 found.append(replace(subject, overloads=known))
     others = [end for end in bound if not _operator_targets(view, end)]
-    functions_found = _python_subjects(view, [*bodies, *others], note)
+    functions_found = python_subjects(view, [*bodies, *others], note)
     for body in bodies:
         if body.fact.kind == "function":
             found.extend(_called(view, body, found))
@@ -279,15 +236,15 @@ def _bare(view: View, text: str) -> list[Subject]:
     found = [*named[:1], *(replace(subject, answered=False) for subject in named[1:])]
     if not (found and found[0].name.startswith(f"{view.rules.operator_namespace}::")):
         # `mm_out` is what torchgen calls mm.out in C++, whatever else is called so.
-        found.extend(_of_readings(view, text, only_out=bool(found) or view.count(f"cpp:{text}") > 0))
+        found.extend(_of_readings(view, text, only_out=bool(found) or view.count(keys.cpp(text)) > 0))
     if named:
         return [*found, *_other_meanings(view, text)]
     found.extend(_node(view, derivative) for derivative in operators.nodes(view, text))
-    found.extend(_public(view, text) or _python_subjects(view, _python_definitions(view, text)))
-    found.extend(_cpp(view, text))
-    macros = view.of_kind("macro:" + text, "macro")
+    found.extend(_public(view, text) or python_subjects(view, python_definitions(view, text)))
+    found.extend(cpp_subjects(view, text))
+    macros = view.of_kind(keys.macro(text), "macro")
     if macros:
-        found.append(_of_definitions("macro", text, macros))
+        found.append(of_definitions("macro", text, macros))
     return found or _rest(view, text)
 
 
@@ -316,10 +273,10 @@ def _of_readings(view: View, text: str, *, only_out: bool) -> list[Subject]:
 def _rest(view: View, text: str) -> list[Subject]:
     """Names of other spaces: tags, tests, and what is declared or registered only."""
     found = []
-    for key, kind in ((f"tag:{text}", "tag"), (f"test:{text}", "test")):
+    for key, kind in ((keys.tag(text), "tag"), (keys.test(text), "test")):
         definitions = view.definitions(key)
         if definitions:
-            found.append(_of_definitions(kind, text, definitions))
+            found.append(of_definitions(kind, text, definitions))
     return found
 
 
@@ -331,66 +288,3 @@ def _other_meanings(view: View, text: str) -> list[Subject]:
         if count:
             found.append(Subject(kind, text, f"{count}{'+' if count >= 64 else ''} places", answered=False))
     return found
-
-
-# -- definitions → subjects
-
-
-def _python_definitions(view: View, last: str) -> list[FiledDefinition]:
-    """Functions, classes, modules and bindings with a last component; aliases and tests only
-    where there is nothing else."""
-    named = [
-        d
-        for d in view.definitions("py:" + last)
-        if d.fact.kind in _PYTHON_KINDS and d.file.role != "template"
-    ]
-    own = [d for d in named if d.fact.kind != "alias" and d.file.role != "test"]
-    if own:
-        return own
-    return [d for d in named if not (d.fact.detail or {}).get("import")] or named
-
-
-def _python_subjects(view: View, definitions: Iterable[FiledDefinition], note: str = "") -> list[Subject]:
-    groups: dict[tuple[str, str], list[FiledDefinition]] = {}
-    for definition in definitions:
-        kind = _PYTHON_KINDS.get(definition.fact.kind, definition.fact.kind)
-        groups.setdefault((kind, definition.fact.name), []).append(definition)
-    found = [_of_definitions(kind, name, several, note) for (kind, name), several in groups.items()]
-    return _capped(sorted(found, key=lambda s: _rank(view, s)))
-
-
-def _of_definitions(kind: str, name: str, definitions: Iterable[FiledDefinition], note: str = "") -> Subject:
-    return Subject(kind, name, note, ids=tuple(d.id for d in definitions))
-
-
-_ORDER = ("Python function", "Python class", "C++ function", "C++ class", "stub", "device kernel")
-
-
-def _rank(view: View, subject: Subject) -> tuple[bool, int, int, bool, int, str]:
-    """Public and short names first: the one in the library before those in tests and internals."""
-    first = view.definition(subject.ids[0]) if subject.ids else None
-    test = first is not None and first.file.role == "test"
-    private = any(part.startswith("_") for part in subject.name.replace("::", ".").split("."))
-    kind = _ORDER.index(subject.kind) if subject.kind in _ORDER else len(_ORDER)
-    separators = subject.name.count(".") + subject.name.count("::")
-    return test, kind, separators, private, len(subject.name), subject.name
-
-
-def _capped(subjects: list[Subject]) -> list[Subject]:
-    if len(subjects) <= MOST_SUBJECTS:
-        return subjects
-    rest = len(subjects) - MOST_SUBJECTS
-    more = Subject("more names", keys_last(subjects[0].name), f"{rest} more of this name", answered=False)
-    return [*subjects[:MOST_SUBJECTS], more]
-
-
-def keys_last(name: str) -> str:
-    """The last component of a qualified name of any language."""
-    return functions.plain(name).rpartition("::")[2].rpartition(".")[2]
-
-
-def _distinct(subjects: Iterable[Subject]) -> list[Subject]:
-    found: dict[tuple[str, str], Subject] = {}
-    for subject in subjects:
-        found.setdefault((subject.kind, subject.name), subject)
-    return list(found.values())

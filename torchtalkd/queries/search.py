@@ -7,7 +7,9 @@ from typing import Final, Literal, TypeAlias, get_args
 
 from torchtalkd import keys
 from torchtalkd.facts import FiledDefinition
+from torchtalkd.link import dispatch_keys as dispatch_keys_
 from torchtalkd.link import operators
+from torchtalkd.queries import spelling, trace_names
 from torchtalkd.queries.answers import Answer, Item, Subject, standing
 from torchtalkd.queries.collect import place_of
 from torchtalkd.queries.trace_kernels import kernel_items
@@ -32,7 +34,7 @@ def search(view: View, query: str, mode: Mode = "bindings", backend: str = "", l
     """
     if mode not in MODES:
         raise ValueError(f"unknown mode {mode!r}: {', '.join(MODES)}")
-    text = query.strip()
+    text = spelling.clean(query).strip()
     dispatch_key = ""
     if backend:
         known = dispatch_keys(view)
@@ -67,19 +69,13 @@ def _names(view: View, text: str, spaces: Iterable[str]) -> dict[str, list[str]]
     if not wanted:
         return found
     for space in spaces:
-        for name in _known(view, space):
+        for key in view.keys(space):
+            name = keys.last(key)
             if wanted in name.casefold():
                 found.setdefault(space, []).append(name)
     for names in found.values():
         names.sort(key=lambda name: _closeness(name, wanted))
     return found
-
-
-def _known(view: View, space: str) -> list[str]:
-    known: dict[str, list[str]] = view.kept.setdefault("known", {})
-    if space not in known:
-        known[space] = [key[len(space) + 1 :] for key in view.keys(space)]
-    return known[space]
 
 
 def _closeness(name: str, wanted: str) -> tuple[int, int, str]:
@@ -88,25 +84,27 @@ def _closeness(name: str, wanted: str) -> tuple[int, int, str]:
     return kind, len(name), name
 
 
-def _rank(item: Item, text: str) -> tuple[int, int, str]:
-    """By the operator's name where there is one, else by the symbol's."""
+def _rank(item: Item, text: str) -> tuple[int, bool, int, str]:
+    """By the operator's name where there is one, else by the symbol's; what declares or binds a
+    name before what registers a kernel for it."""
     last = text.replace("::", ".").rpartition(".")[2]
     base = keys.operator_name(item.operator).base if item.operator else ""
-    return _closeness(base or item.symbol.replace("::", ".").rpartition(".")[2], last)
+    how, length, name = _closeness(base or item.symbol.replace("::", ".").rpartition(".")[2], last)
+    return how, item.kind == "registration", length, name
 
 
 def _bindings(view: View, text: str, dispatch_key: str) -> Iterator[Item]:
     """Each operator once, then Python names and registrations in code."""
     names = _names(view, text, ("op", "py"))
     for base in names.get("op", ()):
-        for definition in view.definitions("op:" + base):
+        for definition in view.definitions(keys.op(base)):
             yield from _operator_item(view, definition, dispatch_key)
     if dispatch_key:
         return
     for last in names.get("py", ()):
-        if view.count("py:" + last) >= _TOO_MANY:
+        if view.count(keys.py(last)) >= _TOO_MANY:
             continue
-        for definition in view.definitions("py:" + last):
+        for definition in view.definitions(keys.py(last)):
             fact = definition.fact
             own = fact.kind == "python_binding" and fact.convention != "native_functions"
             if own and definition.file.role == "library":
@@ -129,9 +127,9 @@ def _operator_item(view: View, definition: FiledDefinition, dispatch_key: str) -
         if dispatch_key and fact.dispatch_key == dispatch_key:
             role = "yaml" if fact.convention == "native_functions" else "registration"
             targets = view.targets(definition)
-            symbol = targets[0].fact.name if targets else fact.name
+            note = f"kernel {targets[0].fact.name}" if targets else ""
             yield place_of(
-                role, definition, "exact", operator=fact.name, dispatch_key=dispatch_key, symbol=symbol
+                role, definition, "exact", operator=fact.name, dispatch_key=dispatch_key, note=note
             )
         elif not dispatch_key and fact.convention != "native_functions":
             yield place_of(
@@ -166,7 +164,7 @@ def _kernels(view: View, text: str, dispatch_key: str) -> Iterator[Item]:
                         yield item
     known = {(file, line) for file, line, _ in seen}
     for last in names.get("cpp", ()):
-        if view.count("cpp:" + last) >= _TOO_MANY:
+        if view.count(keys.cpp(last)) >= _TOO_MANY:
             continue
         for item in _named_kernels(view, last):
             if (item.file, item.line) not in known and _of_backend(item, dispatch_key):
@@ -181,28 +179,28 @@ def _named_kernels(view: View, last: str) -> Iterator[Item]:
     """Device functions and structured kernels of a name, and functions that a stub or a
     registration names."""
     definitions = [
-        d for d in view.definitions("cpp:" + last) if d.file.role == "library" and not d.fact.declares
+        d for d in view.definitions(keys.cpp(last)) if d.file.role == "library" and not d.fact.declares
     ]
     for definition in definitions:
         if definition.fact.kind in ("kernel", "structured_impl"):
             role = "gpu_kernel" if definition.fact.kind == "kernel" else "structured_impl"
             yield place_of(role, definition, "exact")
-    bodies = [d for d in definitions if d.fact.kind == "function"]
+    bodies = {d.id: d for d in definitions if d.fact.kind == "function"}
     if not bodies:
         return
-    for target in view.targeting("cpp:" + last):
+    for target in view.targeting(keys.cpp(last)):
         owner = view.definition(target.owner)
         if owner is None or owner.fact.kind not in ("stub_kernel", "registration", "schema"):
             continue
         role = "stub_kernel" if owner.fact.kind == "stub_kernel" else "native"
-        own = [d for d in bodies if d.file.id == owner.file.id] or [d for d in bodies if not d.fact.local]
         operator = owner.fact.name if role == "native" else ""
-        for definition in own:
-            yield place_of(
-                role,
-                definition,
-                "declared",
-                operator=operator,
-                dispatch_key=owner.fact.dispatch_key,
-                declared=owner,
-            )
+        for number in trace_names.meant(view, owner, target.fact.name):
+            if number in bodies:
+                yield place_of(
+                    role,
+                    bodies[number],
+                    "declared",
+                    operator=operator,
+                    dispatch_key=dispatch_keys_.canonical(owner.fact.dispatch_key, view.rules),
+                    declared=owner,
+                )

@@ -6,11 +6,14 @@ Pure text. `locate` tries the readings that come out of it against the facts.
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 _QUOTES = "'\"`‘’“”"
 _CALL = re.compile(r"\((?:[^()]|\([^()]*\))*\)\s*(?:->.*)?$", re.DOTALL)
 _SPACES = re.compile(r"\s*(::|\.)\s*")
+_UNNAMED = re.compile(r"\(anonymous namespace\)::|(?<=::)(?:DEFAULT|AVX2|AVX512|VSX|ZVECTOR|SVE256)::")
+"""Namespaces that stand in a backtrace and not in the source: the second are the values of
+CPU_CAPABILITY (aten/src/ATen/native/DispatchStub.h)."""
 _TEMPLATE = re.compile(r"<[^<>]*>")
 
 
@@ -28,7 +31,9 @@ class Spelled(NamedTuple):
 def read(written: str) -> Spelled:
     """The name in what a user wrote or pasted: `'aten::x'`, `torch.mm()`, `&at::native::foo<int>`,
     `aten::add.Tensor(Tensor self, …) -> Tensor`."""
-    text = written.strip().strip(_QUOTES + ",;:").strip()
+    text = clean(written)
+    text = _UNNAMED.sub("", text)
+    text = text.strip().strip(_QUOTES + ",;:").strip()
     if not text.startswith("operator"):
         text = _CALL.sub("", text).strip()
     text = text.strip(_QUOTES).lstrip("&*@").strip()
@@ -37,6 +42,15 @@ def read(written: str) -> Spelled:
         text, count = _TEMPLATE.subn("", text)
     text = _SPACES.sub(r"\1", text).removeprefix("::").rstrip(".:")
     return _read_operator(text)
+
+
+LONGEST: Final = 1000
+"""Characters; no name of a program is longer."""
+
+
+def clean(written: str) -> str:
+    """Text that may be a name: what is no character, and what is too long to be one, is cut off."""
+    return written.encode("utf-8", "replace").decode("utf-8") if len(written) <= LONGEST else ""
 
 
 def _read_operator(text: str) -> Spelled:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 from torchtalkd.facts import FiledDefinition
-from torchtalkd.link import composite, operators
+from torchtalkd.link import composite, operators, reach
 from torchtalkd.link.operators import Family
 from torchtalkd.link.source import Evidence
 from torchtalkd.queries import trace_kernels
@@ -38,7 +38,7 @@ def ends_in(view: View, family: Family, overloads: frozenset[str]) -> list[tuple
             inner = operators.family(view, call.operator)
             if inner is None:
                 continue
-            further = composites(view, inner, frozenset(inner.overloads))
+            further = [k for k in composites(view, inner, frozenset(inner.overloads)) if passes_on(view, k)]
             if further and depth < MAX_DEPTH:
                 waiting.extend(
                     (next_kernel, f"{way} > {call.operator}", depth + 1) for next_kernel in further
@@ -56,6 +56,12 @@ def composites(view: View, family: Family, overloads: frozenset[str]) -> list[Fi
                 if is_composite(view, row.registration.fact.dispatch_key):
                     found.update((link.definition.id, link.definition) for link in row.kernels)
     return list(found.values())
+
+
+def passes_on(view: View, kernel: FiledDefinition) -> bool:
+    """Whether a composite kernel leaves the work to other operators: it ends in no stub or launch
+    of its own (`copy_` is a composite by its key, but copies by a stub)."""
+    return not reach.reached(view, kernel)
 
 
 def is_composite(view: View, dispatch_key: str) -> bool:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from torchtalkd import keys
 from torchtalkd.facts import FiledDefinition
 from torchtalkd.link import functions, operators
 from torchtalkd.link.operators import Family
+from torchtalkd.link.source import Link
 from torchtalkd.queries.answers import Item
 from torchtalkd.queries.collect import place_of
 from torchtalkd.store.view import View
@@ -66,13 +68,15 @@ def function_items(view: View, derivative: FiledDefinition, operator: str) -> It
             continue
         seen.add(name)
         for link in formula_functions(view, name):
-            yield place_of("derivative", link, "unique", operator=operator, declared=derivative)
+            yield place_of(
+                "derivative", link.definition, link.evidence, operator=operator, declared=derivative
+            )
 
 
-def formula_functions(view: View, name: str) -> list[FiledDefinition]:
+def formula_functions(view: View, name: str) -> list[Link]:
     """The functions that a formula's name means, in the namespaces of the generated code; only
     in those of autograd's own helpers, for a name that an operator has too."""
     scopes: tuple[str, ...] = FORMULA_SCOPES
-    if view.count("op:" + functions.plain(name).rpartition("::")[2]):
+    if view.count(keys.op(functions.plain(name)).rpartition("::")[2]):
         scopes = FORMULA_SCOPES[:3]
-    return functions.functions(view, name, scopes, kinds=("function",))
+    return functions.as_links(functions.functions(view, name, scopes, kinds=("function",)), "unique")

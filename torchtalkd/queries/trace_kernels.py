@@ -78,10 +78,15 @@ def _row(
     found: list[Link] = []
     written = ""
     ufunc = bool((registration.fact.detail or {}).get("ufunc"))
+    structured = bool(((owner or overload).fact.detail or {}).get("structured"))
     for target in view.targets(registration):
         written = written or target.fact.name
-        # A ufunc's loops take elements, not tensors: no schema describes them.
-        found.extend(functions.kernels(view, target.fact.name, "" if ufunc else schema))
+        meant = functions.kernels(view, target.fact.name, "" if ufunc else schema, structured=structured)
+        if ufunc:
+            # A ufunc's loops take elements, not tensors: no schema describes them, and those over
+            # scalars and over vectors have one name.
+            meant = [Link(link.definition, "declared") for link in meant]
+        found.extend(meant)
     return Row(overload, registration, written, tuple(found))
 
 
@@ -93,10 +98,11 @@ def row_items(view: View, row: Row) -> Iterator[Item]:
         yield unplaced(row)
     for item, link in zip(kernels_of(row), row.kernels, strict=True):
         if item.role == "native" and dispatch_key.startswith("Composite"):
-            item = replace(item, note=_calls(view, link.definition))
+            item = replace(item, note=_calls(view, link.definition, keys.operator_name(operator)))
         yield item
         yield from behind_items(view, link.definition, operator, dispatch_key)
-    yield from behind
+    loops = {(link.definition.file.path, link.definition.fact.line) for link in row.kernels}
+    yield from (item for item in behind if (item.file, item.line) not in loops)
 
 
 def kernels_of(row: Row) -> list[Item]:
@@ -116,9 +122,11 @@ def kernels_of(row: Row) -> list[Item]:
     ]
 
 
-def _calls(view: View, kernel: FiledDefinition) -> str:
+def _calls(view: View, kernel: FiledDefinition, own: keys.OperatorName) -> str:
     """The operators that a composite kernel goes on to, in words; their kernels are the focus `dispatch`."""
-    called = [c.operator for c in composite.ends(view, kernel) if composite.computes(view, c.operator)]
+    packet = f"{own.namespace}::{own.base}"
+    ends = [c.operator for c in composite.ends(view, kernel) if c.operator != packet]
+    called = [operator for operator in ends if composite.computes(view, operator)]
     if not called:
         return ""
     return f"calls {', '.join(called[:_MOST_CALLS])}" + (", …" if len(called) > _MOST_CALLS else "")
@@ -153,13 +161,25 @@ def _named_stubs(view: View, row: Row) -> Iterator[Item]:
 
 
 def behind_items(view: View, kernel: FiledDefinition, operator: str, dispatch_key: str) -> Iterator[Item]:
-    """The stub kernels and device kernels that a kernel's body ends in."""
-    for end in reach.reached(view, kernel):
-        way = " > ".join(end.via)
-        if end.kind == "stub":
-            yield from stub_items(view, end.name, operator, " > ".join((*end.via, keys.cpp_last(end.name))))
-        else:
-            yield _launch(end, operator, dispatch_key, way)
+    """The stub kernels and device kernels that a kernel's body ends in.
+
+    A stub named after another operator is only a candidate, and is shown where nothing else is
+    reached: `sub` does its work by add_stub, but what merely copies by copy_stub has more to show.
+    """
+    base = keys.operator_name(operator).base
+    ends = [end for end in reach.reached(view, kernel) if end.kind == "stub" or runs_on_a_device(end)]
+    others = [e for e in ends if e.kind == "stub" and base and stubs.is_anothers(view, e.name, base)]
+    own = [end for end in ends if end not in others]
+    for end in own or others:
+        if end.kind != "stub":
+            yield _launch(end, operator, dispatch_key, " > ".join(end.via))
+            continue
+        way = " > ".join((*end.via, keys.cpp_last(end.name)))
+        for item in stub_items(view, end.name, operator, way):
+            if own:
+                yield item
+            elif item.role == "stub_kernel":
+                yield replace(item, evidence="candidate")
 
 
 def stub_items(view: View, stub: str, operator: str, via: str = "") -> Iterator[Item]:
@@ -190,9 +210,14 @@ def stub_items(view: View, stub: str, operator: str, via: str = "") -> Iterator[
                 via=way,
             )
             for end in reach.reached(view, link.definition):
-                if end.kind != "stub":
+                if end.kind != "stub" and runs_on_a_device(end):
                     inner = " > ".join((way, keys.cpp_last(link.definition.fact.name), *end.via))
                     yield _launch(end, operator, key, inner)
+
+
+def runs_on_a_device(end: reach.Reached) -> bool:
+    """Whether a launch is one: launchers have kin for the CPU (`cpu_kernel`), in plain C++."""
+    return end.kind == "kernel" or end.inside.file.language not in ("cpp", "python")
 
 
 def _launch(end: reach.Reached, operator: str, dispatch_key: str, via: str) -> Item:
@@ -224,7 +249,7 @@ def meta_items(view: View, entry: FiledDefinition) -> Iterator[Item]:
     if functional is None:
         return
     name = operators.meta_name(functional)
-    for definition in view.definitions("cpp:" + name):
+    for definition in view.definitions(keys.cpp(name)):
         if definition.fact.kind == "structured_meta" and definition.file.role != "template":
             yield place_of(
                 "structured_meta",

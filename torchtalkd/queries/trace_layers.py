@@ -31,7 +31,7 @@ LAYERS: Final = (
 def layer_items(view: View, family: Family, overloads: frozenset[str]) -> Iterator[Item]:
     """What implements the operator in Python, layer by layer. A binding that names no overload
     is one of all."""
-    for definition in view.definitions("op:" + family.base):
+    for definition in view.definitions(keys.op(family.base)):
         fact = definition.fact
         if fact.kind not in LAYERS or definition.file.role in ("template", "test"):
             continue
@@ -77,7 +77,10 @@ def python_target(view: View, binding: FiledDefinition, key: str, name: str) -> 
 
 
 def test_items(view: View, family: Family, names: list[str]) -> Iterator[Item]:
-    """Tests by OpInfo name: the operator's own name, and its Python names without `torch.`."""
+    """Tests by OpInfo name: the operator's own name, and its Python names without `torch.`.
+    Only operators of the framework's own namespace have such."""
+    if family.namespace != view.rules.operator_namespace:
+        return
     wanted = {family.base: None, family.base.rstrip("_"): None}
     for name in names:
         wanted.setdefault(name.partition(".")[2] if name.startswith("torch.") else name)

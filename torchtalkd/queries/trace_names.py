@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from torchtalkd import keys
 from torchtalkd.facts import FiledDefinition
-from torchtalkd.link import functions, python_names
+from torchtalkd.link import functions, operators, python_names
 from torchtalkd.queries import trace_derivative, trace_kernels, trace_registrations
 from torchtalkd.queries.answers import Item, Subject
 from torchtalkd.queries.collect import place_of
@@ -38,6 +38,8 @@ def name_items(view: View, subject: Subject) -> Iterator[Item]:
         return
     for definition in sorted(definitions, key=lambda d: d.fact.declares):
         yield place_of(role_of(definition), definition, "exact", note=_note(definition))
+        if definition.fact.kind == "python_binding":
+            yield from _implemented_by(view, definition)
         if definition.fact.kind == "class" and definition.file.language == "python":
             yield from _methods(view, definition)
     own = [d for d in definitions if not d.fact.declares]
@@ -50,6 +52,14 @@ def name_items(view: View, subject: Subject) -> Iterator[Item]:
         for definition in view.definitions(own[0].fact.key):
             if definition.fact.kind == "docs" and definition.fact.name == subject.name:
                 yield place_of("docs", definition, "declared")
+
+
+def _implemented_by(view: View, binding: FiledDefinition) -> Iterator[Item]:
+    """The C++ functions and classes that a Python name is bound to."""
+    for target in view.targets(binding):
+        if keys.space(target.fact.key) == keys.space(keys.cpp("")):
+            for link in trace_registrations.target_functions(view, target.fact.name, binding):
+                yield place_of("native", link.definition, link.evidence, declared=binding)
 
 
 def role_of(definition: FiledDefinition) -> str:
@@ -109,30 +119,29 @@ def _named_by(view: View, definitions: list[FiledDefinition]) -> Iterator[Item]:
         owner = view.definition(target.owner)
         if owner is None or owner.file.role == "template":
             continue
-        links = _meant(view, owner, target.fact.name)
+        links = meant(view, owner, target.fact.name)
         if not wanted & set(links):
             continue
         evidence = "declared" if len(links) == 1 else "candidate"
         yield from _binding(view, owner, evidence, definitions[0])
 
 
-def _meant(view: View, owner: FiledDefinition, written: str) -> list[int]:
+def meant(view: View, owner: FiledDefinition, written: str) -> list[int]:
     """Ids of the definitions that a binding's target means."""
     fact = owner.fact
     if fact.convention == "native_functions":
-        schema = fact.signature or _schema_of(view, owner)
-        return [link.definition.id for link in functions.kernels(view, written, schema)]
+        entry = view.scope(owner)
+        schema = entry.fact.signature if entry is not None else ""
+        structured = bool(entry is not None and (entry.fact.detail or {}).get("structured"))
+        return [
+            link.definition.id for link in functions.kernels(view, written, schema, structured=structured)
+        ]
     if fact.kind == "derivative":
-        return [d.id for d in trace_derivative.formula_functions(view, written)]
+        return [link.definition.id for link in trace_derivative.formula_functions(view, written)]
     if fact.kind == "stub_kernel":
         scopes = functions.enclosing(fact.name)
         return [d.id for d in functions.functions(view, written, scopes, file=owner.file)]
     return [link.definition.id for link in trace_registrations.target_functions(view, written, owner)]
-
-
-def _schema_of(view: View, registration: FiledDefinition) -> str:
-    entry = view.scope(registration)
-    return entry.fact.signature if entry is not None else ""
 
 
 def _binding(view: View, owner: FiledDefinition, evidence: str, named: FiledDefinition) -> Iterator[Item]:
@@ -147,7 +156,7 @@ def _binding(view: View, owner: FiledDefinition, evidence: str, named: FiledDefi
         return
     yield Item(
         role=role,
-        symbol=fact.name,
+        symbol=(operators.node_name(view, owner) or fact.name) if fact.kind == "derivative" else fact.name,
         file=owner.file.path,
         line=fact.line,
         evidence=evidence,

@@ -28,7 +28,7 @@ def python_items(view: View, family: Family, overloads: frozenset[str]) -> Itera
                 symbol=point.name,
             )
     for binding in wrappers.bindings(view, family):
-        bound = [t.fact.name for t in view.targets(binding) if t.fact.key == f"op:{family.base}"]
+        bound = [t.fact.name for t in view.targets(binding) if t.fact.key == keys.op(family.base)]
         for name in bound:
             if name in overloads:
                 yield place_of("python", binding, "declared", operator=name, note="binding")

@@ -7,9 +7,10 @@ from typing import Final
 
 from torchtalkd import keys
 from torchtalkd.facts import FiledDefinition
-from torchtalkd.link import dispatch_keys, functions, macros
+from torchtalkd.link import dispatch_keys, functions, macros, operators
 from torchtalkd.link.operators import Family
 from torchtalkd.link.source import Link
+from torchtalkd.queries import trace_kernels
 from torchtalkd.queries.answers import Item
 from torchtalkd.queries.collect import place_of
 from torchtalkd.store.view import View
@@ -27,7 +28,7 @@ _YAML = "native_functions"
 
 def registration_items(view: View, family: Family, overloads: frozenset[str]) -> Iterator[Item]:
     """Each registration in code, then the function that it names."""
-    for definition in view.definitions("op:" + family.base):
+    for definition in view.definitions(keys.op(family.base)):
         fact = definition.fact
         if fact.kind not in ("registration", "schema") or fact.convention == _YAML:
             continue
@@ -45,15 +46,21 @@ def is_meant(family: Family, name: str, overloads: frozenset[str]) -> bool:
     """Whether a registration's name is one of the overloads. A name that no schema has is meant
     where the whole operator is asked for: its schema may be in another tree."""
     written = keys.operator_name(name)
-    if written.base != family.base or (written.namespace and written.namespace != family.namespace):
+    hole = operators.is_hole(written.namespace)
+    if written.base != family.base or (
+        written.namespace and written.namespace != family.namespace and not hole
+    ):
         return False
-    full = str(keys.canonical_operator(written, family.namespace))
+    full = operator_of(family, name, overloads)
     return full in overloads or (full not in family.overloads and overloads >= frozenset(family.overloads))
 
 
 def operator_of(family: Family, name: str, overloads: frozenset[str]) -> str:
     """The overload's full name."""
-    return str(keys.canonical_operator(keys.operator_name(name), family.namespace))
+    written = keys.operator_name(name)
+    if operators.is_hole(written.namespace):
+        written = written._replace(namespace=family.namespace)
+    return str(keys.canonical_operator(written, family.namespace))
 
 
 def role_of(dispatch_key: str) -> str:
@@ -87,15 +94,25 @@ def _items(view: View, registration: FiledDefinition, operator: str) -> Iterator
         note=_note(detail),
     )
     for target in targets:
-        for link in target_functions(view, target.fact.name, registration):
-            yield place_of(
-                "native" if role == "registration" else role,
-                link.definition,
-                link.evidence,
-                operator=operator,
-                dispatch_key=dispatch_key,
-                declared=registration,
-            )
+        links = target_functions(view, target.fact.name, registration)
+        yield from _kernels(view, links, role, operator, dispatch_key, registration)
+
+
+def _kernels(
+    view: View, links: list[Link], role: str, operator: str, dispatch_key: str, declared: FiledDefinition
+) -> Iterator[Item]:
+    """The functions registered, and for a kernel proper what it ends in."""
+    for link in links:
+        yield place_of(
+            "native" if role == "registration" else role,
+            link.definition,
+            link.evidence,
+            operator=operator,
+            dispatch_key=dispatch_key,
+            declared=declared,
+        )
+        if role == "registration":
+            yield from trace_kernels.behind_items(view, link.definition, operator, dispatch_key)
 
 
 def block_of(view: View, place: FiledDefinition) -> FiledDefinition | None:
@@ -125,7 +142,18 @@ def target_functions(view: View, written: str, registration: FiledDefinition) ->
     scopes = functions.enclosing(f"{namespace}::x") if namespace else []
     scopes.extend(s for s in namespaces_of(view, registration) if s not in scopes)
     found = functions.functions(view, written, scopes, file=registration.file, kinds=("function", "kernel"))
+    if len(found) > 1:
+        found = suited(found, registration.fact.dispatch_key)
     return functions.as_links(found, "declared")
+
+
+def suited(found: list[FiledDefinition], dispatch_key: str) -> list[FiledDefinition]:
+    """Of several functions of one full name those whose file can hold a kernel of the key: an
+    extension may define one for the CPU and one for CUDA, each linked into a library of its own."""
+    device = next((d for d in ("CUDA", "HIP", "MPS") if d in dispatch_key), "")
+    wanted = {"CUDA": ("cuda",), "HIP": ("cuda",), "MPS": ("objcpp", "metal")}.get(device, ("cpp",))
+    fitting = [d for d in found if d.file.language in wanted]
+    return fitting or found
 
 
 def namespaces_of(view: View, place: FiledDefinition) -> list[str]:
@@ -168,15 +196,7 @@ def _made_items(view: View, made: macros.Made, operator: str) -> Iterator[Item]:
         guard=made.use.fact.guard,
         note=f"made by {made.macro.fact.name}",
     )
-    for link in _made_functions(view, made):
-        yield place_of(
-            "native" if role == "registration" else role,
-            link.definition,
-            link.evidence,
-            operator=operator,
-            dispatch_key=dispatch_key,
-            declared=made.use,
-        )
+    yield from _kernels(view, _made_functions(view, made), role, operator, dispatch_key, made.use)
 
 
 def _made_functions(view: View, made: macros.Made) -> list[Link]:

@@ -24,7 +24,8 @@ def yaml_items(view: View, family: Family, overloads: frozenset[str]) -> Iterato
     """The entry of each overload, in the order of the text; those that `autogen` makes last."""
     for entry in family.entries:
         fact = entry.fact
-        if fact.name not in overloads:
+        name = family.full_name(entry)
+        if name not in overloads:
             continue
         detail = fact.detail or {}
         block = view.scope(entry) if fact.kind == "schema" else None
@@ -37,7 +38,7 @@ def yaml_items(view: View, family: Family, overloads: frozenset[str]) -> Iterato
         tags = detail.get("tags")
         if tags:
             notes.append(f"tags: {', '.join(tags)}")
-        item = place_of("yaml", entry, "exact", operator=fact.name, note="; ".join(notes))
+        item = place_of("yaml", entry, "exact", operator=name, note="; ".join(notes))
         yield replace(item, block_line=block.fact.line) if block is not None else item
 
 

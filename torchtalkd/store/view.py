@@ -9,28 +9,16 @@ from __future__ import annotations
 
 import json
 import sqlite3
-import sys
-from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator
 from dataclasses import fields
-from operator import le
-from typing import Any, NamedTuple
+from typing import Any
 
 from torchtalkd.facts import File, FiledDefinition, FiledReference, Problem, Reference, Rules
 from torchtalkd.store import rows
+from torchtalkd.store.sites import Packed, packed, unpacked, within
 
 __all__ = ["File", "FiledDefinition", "FiledReference", "View"]
-
-
-class _Packed(NamedTuple):
-    """One `reference` row of a file, its places still packed."""
-
-    key: str
-    name: str
-    kind: str
-    lines: array[int]
-    sites: array[int]
 
 
 class View:
@@ -52,7 +40,7 @@ class View:
         self._keys: dict[str, list[str]] = {}
         self._by_id: dict[int, FiledDefinition] = {}
         self._targets_kept: dict[tuple[str, int | str], list[FiledReference]] = {}
-        self._packed: dict[int, list[_Packed]] = {}
+        self._packed: dict[int, list[Packed]] = {}
         self._scopes: dict[int, dict[int, int]] = {}
         self._in_file: dict[int, list[FiledDefinition]] = {}
         self._counted: dict[str, int] = {}
@@ -257,15 +245,15 @@ class View:
         for row_id, name, kind, sites in self._db.execute(
             "SELECT id, name, kind, sites FROM reference WHERE key = ? ORDER BY id", (key,)
         ):
-            row = _packed(key, name, kind, sites)
-            found.extend(_unpacked(self.file_of(row_id), row, 0, len(row.lines)))
+            row = packed(key, name, kind, sites)
+            found.extend(unpacked(self.file_of(row_id), row, 0, len(row.lines)))
         return found
 
     def references_in(self, file: File) -> list[FiledReference]:
         """All references of a file that are not targets, in the order of the text."""
         found: list[FiledReference] = []
         for row in self._rows_of(file):
-            found.extend(_unpacked(file, row, 0, len(row.lines)))
+            found.extend(unpacked(file, row, 0, len(row.lines)))
         found.sort(key=lambda r: (r.fact.line, r.fact.column))
         return found
 
@@ -274,7 +262,7 @@ class View:
         found: list[FiledReference] = []
         for row in self._rows_of(file):
             if row.kind == kind:
-                found.extend(_unpacked(file, row, 0, len(row.lines)))
+                found.extend(unpacked(file, row, 0, len(row.lines)))
         found.sort(key=lambda r: (r.fact.line, r.fact.column))
         return found
 
@@ -294,7 +282,7 @@ class View:
                 continue
             first = bisect_left(row.lines, fact.line)
             last = bisect_right(row.lines, fact.end_line, first)
-            found.extend(r for r in _unpacked(file, row, first, last) if _within(r.owner, belongs, scopes))
+            found.extend(r for r in unpacked(file, row, first, last) if within(r.owner, belongs, scopes))
         found.sort(key=lambda r: (r.fact.line, r.fact.column))
         return found
 
@@ -325,11 +313,11 @@ class View:
             self._targets_kept[where, value] = found
         return found
 
-    def _rows_of(self, file: File) -> list[_Packed]:
+    def _rows_of(self, file: File) -> list[Packed]:
         found = self._packed.get(file.id)
         if found is None:
             found = [
-                _packed(key, name, kind, sites)
+                packed(key, name, kind, sites)
                 for key, name, kind, sites in self._db.execute(
                     "SELECT key, name, kind, sites FROM reference WHERE id BETWEEN ? AND ?", _range(file.id)
                 )
@@ -350,40 +338,6 @@ class View:
             }
             self._scopes[file.id] = found
         return found
-
-
-def _packed(key: str, name: str, kind: str, blob: bytes) -> _Packed:
-    sites = array("I")
-    sites.frombytes(blob)
-    if sys.byteorder == "big":
-        sites.byteswap()
-    lines = sites[0::3]
-    if not all(map(le, lines, lines[1:])):
-        # A parser may meet the places out of order; bisection needs them in the order of the text.
-        triples = sorted(zip(lines, sites[1::3], sites[2::3], strict=True))
-        sites = array("I", [number for triple in triples for number in triple])
-        lines = sites[0::3]
-    return _Packed(key, name, kind, lines, sites)
-
-
-def _unpacked(file: File, row: _Packed, first: int, last: int) -> Iterator[FiledReference]:
-    base = file.id << rows.ID_BITS
-    key, name, kind, _, sites = row
-    for i in range(first * 3, last * 3, 3):
-        owner = (sites[i + 2] >> 8) - 1
-        fact = Reference(key, name, kind, sites[i], sites[i + 1], owner, (sites[i + 2] & 255) - 1)  # type: ignore[arg-type]
-        yield FiledReference(file, fact, base | owner if owner >= 0 else -1)
-
-
-def _within(owner: int, belongs: dict[int, bool], scopes: dict[int, int]) -> bool:
-    """Whether a definition lies in the one that `belongs` starts from; what is learnt is kept there."""
-    passed = []
-    while owner not in belongs:
-        passed.append(owner)
-        owner = scopes.get(owner, -1)
-    for below in passed:
-        belongs[below] = belongs[owner]
-    return belongs[owner]
 
 
 _INDEXED_KINDS = ("operator", "schema", "derivative", "stub", "stub_kernel", "library")

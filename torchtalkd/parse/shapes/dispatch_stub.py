@@ -20,21 +20,40 @@ from torchtalkd.parse.shapes.callee import callee
 
 
 def read(collector: Collector, scope: Scope, shape: Shape, call: Node, arguments: Node) -> None:
-    """Define the stub, or its kernel for one dispatch key."""
+    """Define the stub, or its kernel for one dispatch key, from the macro's call."""
     values = collector.arguments(arguments)
+    texts = [collector.slice(value) for value in values]
+    position = int(shape.options.get("kernel", "1"))
+    kernel = callee(collector, values[position]) if position < len(values) else None
+    name = kernel.name if kernel is not None else ""
+    _define(collector, scope, shape, call.start_byte, call.end_byte, texts, name)
+
+
+def note(collector: Collector, scope: Scope, shape: Shape, start: int, end: int, texts: list[str]) -> None:
+    """The same from the text alone, where the grammar made no call of it."""
+    position = int(shape.options.get("kernel", "1"))
+    match = _KERNEL.search(texts[position]) if position < len(texts) else None
+    name = match.group(1) if match else ""
+    _define(collector, scope, shape, start, end, texts, "" if name in ("nullptr", "NULL") else name)
+
+
+def _define(
+    collector: Collector, scope: Scope, shape: Shape, start: int, end: int, texts: list[str], kernel: str
+) -> None:
     form = shape.options.get("form", "register")
     position = int(shape.options.get("stub", "0"))
-    if position >= len(values):
+    if position >= len(texts):
         return
-    name = _STRIP.sub("", collector.slice(values[position]))
+    name = _STRIP.sub("", texts[position])
     full = name.removeprefix("::") if "::" in name else scope.prefix + name
+    offset = _offset(collector, texts[position], start + len(shape.name), end)
     if form in ("declare", "define"):
         collector.define(
             "stub",
             keys.cpp(name),
             full,
-            values[position].start_byte,
-            call.end_byte,
+            offset,
+            end,
             scope=scope.ordinal,
             declares=form == "declare",
             convention="dispatch_stub",
@@ -43,32 +62,35 @@ def read(collector: Collector, scope: Scope, shape: Shape, call: Node, arguments
     dispatch_key = shape.dispatch_key or _key_of_path(collector)
     if not dispatch_key:
         return
-    kernel = int(shape.options.get("kernel", "1"))
-    target = callee(collector, values[kernel]) if form == "register" and kernel < len(values) else None
     detail: dict[str, object] = {}
     if "capability" in shape.options:
         detail["capability"] = shape.options["capability"]
-    elif "capability_position" in shape.options:
-        capability = int(shape.options["capability_position"])
-        if capability < len(values):
-            detail["capability"] = collector.slice(values[capability])
-    if target is None or not target.name:
+    elif int(shape.options.get("capability_position", len(texts))) < len(texts):
+        detail["capability"] = texts[int(shape.options["capability_position"])]
+    if form != "register" or not kernel:
         detail["none"] = True
     ordinal = collector.define(
         "stub_kernel",
         keys.cpp(name),
         full,
-        values[position].start_byte,
-        call.end_byte,
+        offset,
+        end,
         scope=scope.ordinal,
         dispatch_key=dispatch_key,
         convention="dispatch_stub",
         detail=detail or None,
     )
-    if target is not None and target.name:
-        collector.target(ordinal, target.name, target.offset)
+    if form == "register" and kernel:
+        collector.target(ordinal, kernel, _offset(collector, kernel, offset + len(name), end))
 
 
+def _offset(collector: Collector, text: str, start: int, end: int) -> int:
+    """Where a text stands between two offsets; the first of these if it does not."""
+    found = collector.data.find(text.encode("utf-8", "replace"), start, end)
+    return found if found >= 0 else start
+
+
+_KERNEL = re.compile(r"([A-Za-z_][\w:]*)(?:\s*<[^()]*>)?\s*\)*\s*$")
 _STRIP = re.compile(r"\s+|^&")
 
 

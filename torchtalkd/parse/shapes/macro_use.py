@@ -19,27 +19,28 @@ _MAX_ARGUMENT = 400
 
 
 def read(collector: Collector, scope: Scope, name: str, node: Node, arguments: Node) -> int:
-    """Note the use; its ordinal."""
-    values = collector.arguments(arguments)
-    texts = [" ".join(collector.slice(value).split())[:_MAX_ARGUMENT] for value in values]
-    detail: dict[str, object] = {"arguments": texts}
+    """Note the use that a node is; its ordinal."""
+    texts = [collector.slice(value) for value in collector.arguments(arguments)]
+    return note(collector, scope, name, node.start_byte, node.end_byte, texts)
+
+
+def note(collector: Collector, scope: Scope, name: str, start: int, end: int, texts: list[str]) -> int:
+    """Note the use between two offsets, with the texts of its arguments; its ordinal."""
+    folded = [" ".join(text.split())[:_MAX_ARGUMENT] for text in texts]
+    detail: dict[str, object] = {"arguments": folded}
     if scope.prefix:
         detail["namespace"] = scope.prefix.removesuffix("::")
     if scope.library is not None:
         detail["library"] = scope.library.namespace
         detail["dispatch_key"] = scope.library.dispatch_key
     ordinal = collector.define(
-        "macro_use",
-        keys.macro(name),
-        name,
-        node.start_byte,
-        node.end_byte,
-        scope=scope.ordinal,
-        local=scope.local,
-        detail=detail,
+        "macro_use", keys.macro(name), name, start, end, scope=scope.ordinal, local=scope.local, detail=detail
     )
-    for value, text in zip(values, texts, strict=True):
+    position = start + len(name)
+    for original, text in zip(texts, folded, strict=True):
+        at = collector.data.find(original.encode("utf-8", "replace"), position, end)
+        position = at if at >= 0 else position
         match = _NAME.match(text)
         if match:
-            collector.refer("argument", keys.cpp(match.group(1)), match.group(1), value.start_byte, ordinal)
+            collector.refer("argument", keys.cpp(match.group(1)), match.group(1), position, ordinal)
     return ordinal

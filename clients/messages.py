@@ -1,0 +1,151 @@
+"""What the bridge must know of the lines that pass through it: JSON-RPC, one message a line.
+
+It remembers which requests are still to be answered and, of the older protocol, the handshake, so
+that both survive a daemon that goes. Everything else is bytes that belong to others.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Final
+
+MOST_LINE: Final = 4 << 20
+"""Bytes of one message of a client; a longer one is refused."""
+PARSE_ERROR: Final = -32700
+INVALID_REQUEST: Final = -32600
+LOST: Final = -32000
+"""The code for a request whose daemon went away: of the range that servers may use as they like."""
+_REPLAY: Final = "torchtalkd-replay"
+"""The id under which the handshake is said again; its answer is not for the client."""
+
+
+class Lines:
+    """Cuts a stream into lines. A line that is too long is left out and counted."""
+
+    def __init__(self) -> None:
+        self._piece = bytearray()
+        self._skipping = False
+
+    def fed(self, data: bytes) -> list[bytes | None]:
+        """The lines that are whole now, without line ends; None stands for one that was too long."""
+        found: list[bytes | None] = []
+        *whole, rest = data.split(b"\n")
+        for end in whole:
+            if not self._skipping and len(self._piece) + len(end) <= MOST_LINE:
+                found.append(bytes(self._piece + end) if self._piece else end)
+            else:
+                found.append(None)
+            self._piece.clear()
+            self._skipping = False
+        if not self._skipping:
+            self._piece += rest
+            if len(self._piece) > MOST_LINE:
+                self._piece.clear()
+                self._skipping = True
+        return found
+
+    def last(self) -> bytes:
+        """What stands behind the last line end, when nothing more comes."""
+        return bytes(self._piece)
+
+
+class Session:
+    """One client's conversation: what it waits for, and how it began."""
+
+    def __init__(self) -> None:
+        self.pending: dict[str, Any] = {}
+        """By id as JSON: the id of each request that was sent on and is not answered yet."""
+        self._initialize: dict[str, Any] | None = None
+        self._initialized: bytes = b""
+        self._unanswered: bytes = b""
+        """The first `initialize` while it has no answer."""
+
+    def asked(self, message: dict[str, Any], line: bytes) -> None:
+        """Takes note of what the client sends to the daemon."""
+        method = message.get("method")
+        if method == "initialize" and self._initialize is None and "id" in message:
+            self._initialize, self._unanswered = message, line
+        elif method == "notifications/initialized":
+            self._initialized = line
+        elif method == "notifications/cancelled":
+            # A cancelled request is never answered.
+            parameters = message.get("params")
+            if isinstance(parameters, dict):
+                self.pending.pop(_key(parameters.get("requestId")), None)
+        if is_request(message) and self._unanswered is not line:
+            self.pending[_key(message["id"])] = message["id"]
+
+    def answered(self, message: dict[str, Any]) -> None:
+        """Takes note of what the daemon sends to the client."""
+        if "method" in message or "id" not in message:
+            return
+        if self._unanswered and self._initialize and _key(message["id"]) == _key(self._initialize["id"]):
+            self._unanswered = b""
+            if "error" in message:
+                # Refused: the client may try again, or speak the newer protocol.
+                self._initialize = None
+        self.pending.pop(_key(message["id"]), None)
+
+    @property
+    def begins(self) -> bool:
+        """Whether the first `initialize` has no answer yet."""
+        return bool(self._unanswered)
+
+    @property
+    def waits(self) -> bool:
+        """Whether the client waits for an answer."""
+        return bool(self.pending or self._unanswered)
+
+    def lost(self) -> list[bytes]:
+        """The daemon went: an error for each request that it took with it. `initialize` is not
+        among them, because `again` says it anew."""
+        why = "torchtalkd's daemon went away before it answered; ask again, a new one is started"
+        answers = [error(LOST, why, id, {"retryable": True}) for id in self.pending.values()]
+        self.pending.clear()
+        return answers
+
+    def given_up(self, why: str) -> bytes:
+        """An error for the `initialize` that cannot be said anew; the client may try it again."""
+        id = self._initialize["id"] if self._initialize else None
+        self._initialize, self._unanswered = None, b""
+        return error(LOST, why, id)
+
+    def again(self) -> bytes:
+        """What a new daemon must hear before anything else; empty where nothing was said yet."""
+        if self._unanswered:
+            return self._unanswered + b"\n"
+        if self._initialize is None:
+            return b""
+        said = json.dumps({**self._initialize, "id": _REPLAY}).encode() + b"\n"
+        return said + (self._initialized + b"\n" if self._initialized else b"")
+
+
+def is_request(message: dict[str, Any]) -> bool:
+    """Whether a message wants an answer."""
+    return "method" in message and message.get("id") is not None
+
+
+def is_replay(message: dict[str, Any]) -> bool:
+    """Whether a message answers the handshake that was said again."""
+    return message.get("id") == _REPLAY
+
+
+def parsed(line: bytes) -> Any:
+    """A line as JSON, None where it is none."""
+    try:
+        return json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+
+
+def error(code: int, message: str, id: object = None, data: object = None) -> bytes:
+    """An error answer, as a line with its end."""
+    said: dict[str, Any] = {"code": code, "message": message}
+    if data is not None:
+        said["data"] = data
+    return json.dumps({"jsonrpc": "2.0", "id": id, "error": said}).encode() + b"\n"
+
+
+def _key(id: object) -> str:
+    # 1 and "1" are two ids.
+    return json.dumps(id)

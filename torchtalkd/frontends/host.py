@@ -1,0 +1,71 @@
+"""What a front end may ask of the daemon that it runs in.
+
+The front ends know these shapes only; the daemon provides them. Nothing here blocks the event
+loop: a root is found and indexed in the background, and a question runs in a thread.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Protocol, TypeVar
+
+from torchtalkd.store.view import View
+
+T = TypeVar("T")
+
+
+class NotReady(Exception):
+    """There is no index to ask yet, or none can be had; `str()` is a whole sentence that says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class RootState:
+    """How far the index of a root is."""
+
+    root: str
+    """The tree's folder, absolute; '' where none could be found (see `error`)."""
+    harness: str
+    revision: int
+    """Of the index that questions are answered from; 0 where there is none yet."""
+    indexing: bool
+    """Whether the index is being brought up to date just now."""
+    done: int
+    """Files read of `total`, while it indexes; both 0 while that is not known."""
+    total: int
+    waiting: int
+    """Files known to be not read yet; at least 1 where a sweep was not waited for."""
+    error: str
+    """Why the index cannot be brought up to date, a sentence; '' where it can."""
+    note: str
+    """What to tell the user once, a sentence; '' for nothing."""
+
+    @property
+    def percent(self) -> int:
+        """How much of what is to be read is read; 100 where nothing is waiting."""
+        return 100 * self.done // self.total if self.indexing and self.total else 0 if self.indexing else 100
+
+
+class RootHandle(Protocol):
+    """One root, as one client sees it."""
+
+    def ask(self, question: Callable[[View], T]) -> Awaitable[T]:
+        """The answer of `question`, run in a thread with a View of the newest revision.
+
+        Waits a moment for what has changed in the tree to be read. Cancelling it stops the
+        question. Raises NotReady while there is no index at all, and what `question` raises.
+        """
+        ...
+
+    def state(self) -> RootState:
+        """How far the index is, at once."""
+        ...
+
+
+class Host(Protocol):
+    """What holds the roots."""
+
+    def root(self, source: str | None, harness: str | None) -> RootHandle:
+        """The root that a client means, opened and indexed in the background. Returns at once;
+        a wrong root shows as `state().error` and as NotReady."""
+        ...

@@ -1,0 +1,63 @@
+"""The places of one name in one file, as the `reference` table packs them, read piece by piece.
+
+A question about one function wants the references between two lines of a file that may have a
+hundred thousand: the rows stay packed, bisection finds the piece, and only that becomes
+References.
+"""
+
+from __future__ import annotations
+
+import sys
+from array import array
+from collections.abc import Iterator
+from operator import le
+from typing import NamedTuple
+
+from torchtalkd.facts import File, FiledReference, Reference, ReferenceKind
+from torchtalkd.store import rows
+
+
+class Packed(NamedTuple):
+    """One `reference` row of a file, its places still packed."""
+
+    key: str
+    name: str
+    kind: ReferenceKind
+    lines: array[int]
+    sites: array[int]
+
+
+def packed(key: str, name: str, kind: ReferenceKind, blob: bytes) -> Packed:
+    """A row as it is read; its places in the order of the text."""
+    sites = array("I")
+    sites.frombytes(blob)
+    if sys.byteorder == "big":
+        sites.byteswap()
+    lines = sites[0::3]
+    if not all(map(le, lines, lines[1:])):
+        # A parser may meet the places out of order; bisection needs them in the order of the text.
+        triples = sorted(zip(lines, sites[1::3], sites[2::3], strict=True))
+        sites = array("I", [number for triple in triples for number in triple])
+        lines = sites[0::3]
+    return Packed(key, name, kind, lines, sites)
+
+
+def unpacked(file: File, row: Packed, first: int, last: int) -> Iterator[FiledReference]:
+    """The References at the places from `first` up to, not including, `last`."""
+    base = file.id << rows.ID_BITS
+    key, name, kind, _, sites = row
+    for i in range(first * 3, last * 3, 3):
+        owner = (sites[i + 2] >> 8) - 1
+        fact = Reference(key, name, kind, sites[i], sites[i + 1], owner, (sites[i + 2] & 255) - 1)
+        yield FiledReference(file, fact, base | owner if owner >= 0 else -1)
+
+
+def within(owner: int, belongs: dict[int, bool], scopes: dict[int, int]) -> bool:
+    """Whether a definition lies in the one that `belongs` starts from; what is learnt is kept there."""
+    passed = []
+    while owner not in belongs:
+        passed.append(owner)
+        owner = scopes.get(owner, -1)
+    for below in passed:
+        belongs[below] = belongs[owner]
+    return belongs[owner]
