@@ -20,8 +20,9 @@ import time
 from typing import Any, Final
 
 from torchtalkd import wire
-from torchtalkd_clients import messages
-from torchtalkd_clients.worktree import worktree_instead
+
+from . import messages
+from .worktree import worktree_instead
 
 WATCH_SECONDS: Final = 5.0
 """How often the parent process is looked at."""
@@ -59,6 +60,8 @@ def serve(source: str | None, harness: str | None) -> int:
         except wire.WireError as error:
             _say(str(error))
             return error.exit
+        if bridge.note:
+            _say(bridge.note)
         if open_streams:
             bridge.run()
     except _Ended:
@@ -72,11 +75,12 @@ class _Bridge:
     def __init__(self, source: str | None, harness: str | None, parent: int) -> None:
         self._parent = parent
         self._source, self._harness = source, harness
-        self._note = ""
+        self.note = ""
+        """What is served in place of what was named, a sentence; '' where nothing is."""
         named = source or next((v for n in wire.VARIABLES[:2] if (v := os.environ.get(n))), None)
         if named and (instead := worktree_instead(named, os.getcwd())):
             self._source = instead
-            self._note = f"{named} was named; served is {instead}, the work tree of it that the client is in"
+            self.note = f"{named} was named; served is {instead}, the work tree of it that the client is in"
         self._connection: wire.Connection | None = None
         self._session = messages.Session()
         self._from_client, self._from_daemon = messages.Lines(), messages.Lines()
@@ -91,10 +95,13 @@ class _Bridge:
     def connect(self, *, start: bool = True) -> None:
         """Connects, and says the handshake again if there was one. Raises WireError."""
         connection = wire.connect(
-            "mcp", source=self._source, harness=self._harness, start=start, timeout=START_SECONDS
+            "mcp",
+            source=self._source,
+            harness=self._harness,
+            start=start,
+            timeout=START_SECONDS,
+            note=self.note,
         )
-        if self._connection is None and (note := self._note or connection.answer.get("note")):
-            _say(str(note))
         self._drop()
         connection.socket.setblocking(False)
         self._connection = connection

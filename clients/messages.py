@@ -100,15 +100,15 @@ class Session:
         """The daemon went: an error for each request that it took with it. `initialize` is not
         among them, because `again` says it anew."""
         why = "torchtalkd's daemon went away before it answered; ask again, a new one is started"
-        answers = [error(LOST, why, id, {"retryable": True}) for id in self.pending.values()]
+        answers = [error(LOST, why, asked, {"retryable": True}) for asked in self.pending.values()]
         self.pending.clear()
         return answers
 
     def given_up(self, why: str) -> bytes:
         """An error for the `initialize` that cannot be said anew; the client may try it again."""
-        id = self._initialize["id"] if self._initialize else None
+        asked = self._initialize["id"] if self._initialize else None
         self._initialize, self._unanswered = None, b""
-        return error(LOST, why, id)
+        return error(LOST, why, asked)
 
     def again(self) -> bytes:
         """What a new daemon must hear before anything else; empty where nothing was said yet."""

@@ -69,6 +69,8 @@ def _nobodys_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_CONFIG_HOME", str(home / "config"))
         patch.setenv("XDG_CACHE_HOME", str(home / "cache"))
+        # A daemon for each test's home would outlive the tests: those about it say so.
+        patch.setenv("TORCHTALK_NO_DAEMON", "1")
         for name in ("TORCHTALK_SOURCE", "PYTORCH_SOURCE", "TORCHTALK_DEBUG"):
             patch.delenv(name, raising=False)
         yield

@@ -43,7 +43,7 @@ MAY_IMPORT: Mapping[str, str] = {
     "index": "cache conventions engine facts store",
     "frontends": "facts queries",
     "frontends.host": "store.view",
-    "frontends.command": "facts queries frontends config cache roots index",
+    "frontends.command": "facts queries frontends config cache roots index store.view wire",
     "daemon": "*",
     "cli": "*",
     "__main__": "cli",

@@ -116,7 +116,8 @@ REGISTER_DISPATCH(gelu_stub, static_cast<void (*)(int)>(&gelu_kernel))
 TORCH_LIBRARY_IMPL(aten, AutocastCUDA, m) {
   KERNEL_CUDA2(softmax, int, fp32)
   KERNEL_CUDA(mm, lower_precision_fp)
-}"""
+}""",
+        "aten/src/ATen/native/cpu/a.cpp",
     )
     stub = one(facts, "stub")
     assert (stub.name, stub.declares, stub.line) == ("at::native::gelu_stub", True, 2)
@@ -359,6 +360,24 @@ Tensor after(const Tensor& a) { return a; }
 def test_a_missing_semicolon_at_the_end_of_a_body() -> None:
     facts = facts_of('void f(int a) {\n  CHECK(a == 1, "no")\n}\nint g() { return h(); }')
     assert names(facts, "function") == ["f", "g"]
+
+
+def test_stubs_passed_as_values_are_references() -> None:
+    facts = facts_of(
+        """Tensor& abs_out(const Tensor& self, Tensor& out) {
+  return unary_op_impl_with_complex_to_float_out(out, self, abs_stub, false);
+}
+Tensor& random_(Tensor& self) { return impl<RandomStub, Generator>(self); }"""
+    )
+    values = [r for r in facts.references if r.kind == "address"]
+    found = {(r.name, r.line, facts.definitions[r.owner].name) for r in values}
+    assert found == {("abs_stub", 2, "abs_out"), ("RandomStub", 4, "random_")}
+
+
+def test_a_list_of_tags_is_no_function() -> None:
+    facts = facts_of('TORCH_LIBRARY(q, m) { m.def(SCHEMA("f(Tensor x) -> Tensor"), {at::Tag::core}); }')
+    schema = one(facts, "schema")
+    assert (schema.name, schema.dispatch_key, targets(facts, schema)) == ("q::f", "", [])
 
 
 def test_guards_are_noted_and_include_guards_are_not() -> None:

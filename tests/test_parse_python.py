@@ -626,3 +626,15 @@ def test_shuffled_source_never_raises(lines: list[str], noise: bytes) -> None:
         assert 0 <= r.owner < len(facts.definitions)
         assert r.line > 0
         assert r.column >= 0
+
+
+def test_a_wrapper_given_its_functions_by_keyword() -> None:
+    facts = parse(
+        "from m import boolean_dispatch\ndef _pool(x): ...\ndef pool_all(x): ...\n"
+        "pool = boolean_dispatch(index=1, if_true=pool_all, if_false=_pool, name=__name__)\n"
+    )
+    alias = [d for d in facts.definitions if d.kind == "alias" and d.name.endswith(".pool")]
+    ordinal = facts.definitions.index(alias[0])
+    assert [
+        r.name.rpartition(".")[2] for r in facts.references if r.owner == ordinal and r.kind == "target"
+    ] == ["_pool"]

@@ -13,6 +13,7 @@ import argparse
 import importlib
 import os
 import sys
+from types import ModuleType
 from typing import NoReturn
 
 from torchtalkd import __version__
@@ -24,10 +25,16 @@ COMMANDS = {
     "roots": "sources",
     "forget": "sources",
     "index build": "build",
-    "status": "ask",
+    "status": "status",
+    "stop": "daemons",
+    "restart": "daemons",
+    "logs": "daemons",
     "trace": "ask",
     "search": "ask",
 }
+
+IN_DAEMON = {"trace": True, "search": True, "index build": False}
+"""Commands that the daemon does, and whether it is started for them."""
 
 
 class WrongCall(Exception):
@@ -59,7 +66,7 @@ def main(argv: list[str] | None = None) -> int:
             import traceback
 
             traceback.print_exc()
-        sentence, code = _explained(error)
+        sentence, code = explained(error)
         _tell(sentence)
         return code
 
@@ -76,17 +83,43 @@ def _run(argv: list[str]) -> int:
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
     try:
-        arguments = _parser().parse_args(argv)
+        arguments = parser().parse_args(argv)
     except SystemExit as stop:  # --help and --version have printed their answer
         sys.stdout.flush()
         return int(stop.code or 0)
+    if arguments.command == "mcp-serve":
+        return int(_bridge().serve(arguments.source, arguments.harness))
+    if arguments.command in IN_DAEMON and not (arguments.no_daemon or os.environ.get("TORCHTALK_NO_DAEMON")):
+        from torchtalkd.frontends.command.remote import through_daemon
+
+        answered = through_daemon(argv, arguments, start=IN_DAEMON[arguments.command])
+        if answered is not None:
+            sys.stdout.flush()
+            return answered
     module = importlib.import_module(f"torchtalkd.frontends.command.{COMMANDS[arguments.command]}")
     code = int(getattr(module, arguments.command.rpartition(" ")[2])(arguments))
     sys.stdout.flush()
     return code
 
 
-def _explained(error: Exception) -> tuple[str, int]:
+def _bridge() -> ModuleType:
+    """The agents' bridge, of the package that is installed as torchtalkd_clients."""
+    try:
+        return importlib.import_module("torchtalkd_clients.bridge")
+    except ModuleNotFoundError:
+        # A checkout that is run as it stands has the package under its folder's name.
+        from importlib.util import module_from_spec, spec_from_file_location
+
+        folder = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "clients")
+        spec = spec_from_file_location("torchtalkd_clients", os.path.join(folder, "__init__.py"))
+        if spec is None or spec.loader is None:
+            raise
+        package = sys.modules["torchtalkd_clients"] = module_from_spec(spec)
+        spec.loader.exec_module(package)
+        return importlib.import_module("torchtalkd_clients.bridge")
+
+
+def explained(error: Exception) -> tuple[str, int]:
     """A sentence for a failure, and its exit code."""
     from torchtalkd.config import ConfigError
     from torchtalkd.conventions import ManifestError
@@ -117,7 +150,7 @@ class _Parser(argparse.ArgumentParser):
         raise WrongCall(self.prog, message)
 
 
-def _parser() -> argparse.ArgumentParser:
+def parser() -> argparse.ArgumentParser:
     """All commands with their arguments."""
     parser = _Parser(
         prog="torchtalkd",
@@ -144,11 +177,13 @@ def _parser() -> argparse.ArgumentParser:
     build = command("index build", "Read a whole tree, or what changed in it since", under=index)
     build.set_defaults(command="index build")
     _tree(build)
+    _no_daemon(build)
     build.add_argument("--no-wait", action="store_true", help="return when every file is read by name")
     build.add_argument("--workers", type=_positive, metavar="N", help="processes (default: one for each CPU)")
     _json(build)
 
-    status = command("status", "Say what is indexed, of which revision, and what could not be read")
+    status = command("status", "Say what is indexed, what could not be read, and which daemon runs")
+    status.add_argument("--socket", action="store_true", help="only print the path of the daemon's socket")
     _query(status)
 
     trace = command(
@@ -173,6 +208,16 @@ def _parser() -> argparse.ArgumentParser:
 
     _json(command("roots", "List the source trees that are remembered or indexed"))
 
+    serve = command("mcp-serve", "Serve an agent over stdio (MCP); the agent's client starts this")
+    _tree(serve)
+
+    stop = command("stop", "End the daemon; the next question starts a new one")
+    stop.add_argument("--all", action="store_true", help="those of other versions, too")
+    _json(stop)
+    _json(command("restart", "End the daemon and start a new one"))
+    logs = command("logs", "Show the end of the daemon's log")
+    logs.add_argument("--lines", type=_positive, default=40, metavar="N", help="how many (default 40)")
+
     forget = command("forget", "Forget a source tree and delete its index")
     forget.add_argument("path")
     return parser
@@ -180,7 +225,14 @@ def _parser() -> argparse.ArgumentParser:
 
 def _query(parser: argparse.ArgumentParser) -> None:
     _tree(parser)
+    _no_daemon(parser)
     _json(parser)
+
+
+def _no_daemon(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--no-daemon", action="store_true", help="in this process alone (TORCHTALK_NO_DAEMON=1: always)"
+    )
 
 
 def _tree(parser: argparse.ArgumentParser, *, source_required: bool = False) -> None:

@@ -5,6 +5,7 @@ tables `[torchtalkd]` and `[torchtalkd.sources]`; everything else in it belongs 
 
     [torchtalkd]
     default = "/src/pytorch"
+    idle_seconds = 1800               # after which a daemon that nobody uses ends
 
     [torchtalkd.sources]
     "/src/pytorch" = "pytorch"        # root = harness
@@ -72,6 +73,16 @@ def read_config(environ: Mapping[str, str]) -> Config:
     if not default and isinstance(theirs := raw.get("source"), dict):
         default = theirs.get("pytorch_source") if isinstance(theirs.get("pytorch_source"), str) else ""
     return Config(default or "", sources)
+
+
+def read_idle_seconds(environ: Mapping[str, str]) -> float:
+    """How long a daemon stays that has no clients and no questions. Raises ConfigError."""
+    path = config_path(environ)
+    ours = _parsed(path, _text(path)).get(_OURS, {})
+    idle = ours.get("idle_seconds", 1800.0) if isinstance(ours, dict) else 1800.0
+    if isinstance(idle, bool) or not isinstance(idle, int | float) or idle <= 0:
+        raise ConfigError(f"{path}: [{_OURS}] idle_seconds must be a positive number")
+    return float(idle)
 
 
 def remember_source(environ: Mapping[str, str], root: str, harness: str, *, default: bool) -> None:

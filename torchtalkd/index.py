@@ -15,6 +15,7 @@ from typing import Final, NamedTuple
 
 from torchtalkd.conventions import load
 from torchtalkd.engine import BuildResult, Progress, build
+from torchtalkd.engine.sweep import sweep
 from torchtalkd.store.database import open_view
 from torchtalkd.store.errors import Locked, NoIndex, NotPermitted, Unusable, is_damage
 from torchtalkd.store.view import View
@@ -67,6 +68,32 @@ def open_index(
                 say(f"{refused}: this answer is from revision {view.revision}, not brought up to date")
                 return Index(view, None)
             raise
+
+
+class Kept(NamedTuple):
+    """An index as it stands."""
+
+    view: View
+    """To be closed by whoever asked."""
+    waiting: int
+    """Files of the tree that are not in it as they are now."""
+
+
+def kept_index(root: Path, harness: str, folder: Path) -> Kept | None:
+    """The index as it stands, None if there is none that can be read. Writes nothing.
+
+    Raises ManifestError.
+    """
+    conventions = load(harness, tree=root)
+    view = _present(folder)
+    if view is None:
+        return None
+    known = {file.path: (file.size, file.mtime_ns, file.inode) for file in view.files()}
+    waiting = 0
+    for entry in sweep(root, conventions).entries:
+        at = known.pop(entry.path, None)
+        waiting += not entry.refused and at != (entry.size, entry.mtime_ns, entry.inode)
+    return Kept(view, waiting + len(known))
 
 
 def is_damaged(error: Exception) -> bool:

@@ -58,18 +58,21 @@ def build_id() -> str:
     return f"{zlib.crc32('|'.join(sorted(known)).encode('utf-8', 'surrogateescape')):08x}"
 
 
-def socket_path(environment: Mapping[str, str]) -> Path:
+def socket_path(environment: Mapping[str, str], *, make: bool = True) -> Path:
     """The socket of this build's daemon; its folder is made and checked. Raises WireError."""
-    return run_folder(environment) / f"{build_id()}.sock"
+    return run_folder(environment, make=make) / f"{build_id()}.sock"
 
 
-def run_folder(environment: Mapping[str, str]) -> Path:
+def run_folder(environment: Mapping[str, str], *, make: bool = True) -> Path:
     """The private folder of the daemons: below XDG_RUNTIME_DIR, else in the cache, else (where
     such a path is too long, or takes no sockets) one of its own that is recorded there.
 
-    Raises WireError where somebody else could get at it.
+    Without `make`, one that is not there stays so. Raises WireError where somebody else could get
+    at it.
     """
     folder = _first_choice(environment)
+    if not make and not folder.exists():
+        return folder
     try:
         _make_private(folder)
         recorded = _recorded(folder)

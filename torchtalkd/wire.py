@@ -6,7 +6,8 @@ daemon's `<build>.lock`, held for its life, and its `<build>.log`. On each conne
 sends its hello, the client sends one of its own, and the daemon answers; each is a line of JSON:
 
     daemon: {"torchtalkd": 1, "build": "…", "version": "…", "package": "…", "pid": 1, "started": 1.0}
-    client: {"want": "mcp" | "command" | "control", "source": …, "harness": …, "cwd": …, "environment": {…}}
+    client: {"want": "mcp" | "command" | "control", "source": …, "harness": …, "cwd": …,
+             "note": "…", "environment": {…}}
     daemon: {"ok": true, "root": "…", "note": "…"} or {"error": "a sentence", "exit": 2}
 
 What follows depends on what is wanted. `mcp`: lines of JSON-RPC both ways. `command`: the client
@@ -18,6 +19,7 @@ in `tests/test_wire.py`.
 from __future__ import annotations
 
 import errno
+import fcntl
 import json
 import os
 import select
@@ -53,6 +55,7 @@ __all__ = [
     "control",
     "daemons",
     "elsewhere",
+    "holder",
     "log_tail",
     "peer_uid",
     "run_folder",
@@ -151,11 +154,12 @@ def connect(
     harness: str | None = None,
     start: bool = True,
     timeout: float = 30.0,
+    note: str = "",
 ) -> Connection:
     """A connection to this build's daemon, which is started if need be.
 
-    Seconds of `timeout` are for all of it; the connection itself has no time limit then. Raises
-    NoDaemon, Refused, WireError.
+    Seconds of `timeout` are for all of it; the connection itself has no time limit then. `note` is
+    what an agent should hear of the tree that is served. Raises NoDaemon, Refused, WireError.
     """
     deadline = time.monotonic() + timeout
     hello = {
@@ -163,9 +167,10 @@ def connect(
         "source": source,
         "harness": harness,
         "cwd": _cwd(),
+        "note": note,
         "environment": {n: v for n, v in os.environ.items() if n in VARIABLES or n.startswith("XDG_")},
     }
-    path = socket_path(os.environ)
+    path = socket_path(os.environ, make=start)
     while True:
         opened = _opened(path, deadline - time.monotonic())
         if opened is not None:
@@ -192,7 +197,7 @@ def connect(
 def daemons(environment: Mapping[str, str]) -> list[Running]:
     """The daemons that run now, of any build, by socket. Starts none. Raises WireError."""
     found = []
-    for path in sorted(run_folder(environment).glob("*.sock")):
+    for path in sorted(run_folder(environment, make=False).glob("*.sock")):
         opened = _opened(path, 1.0)
         if opened is not None:
             with Connection(opened) as connection:
@@ -228,6 +233,18 @@ def control(path: Path, do: str, *, timeout: float = 5.0, **more: object) -> dic
         except OSError as error:
             raise NoDaemon("the daemon has just ended") from error
     raise NoDaemon("the daemon has just ended")
+
+
+def holder(lock: Path) -> int:
+    """The process that holds a daemon's lock; 0 where none does."""
+    try:
+        with lock.open("rb") as file:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return int(lock.read_text("utf-8") or 0)
+    except FileNotFoundError:
+        return 0
+    return 0
 
 
 def log_tail(log: Path, lines: int) -> list[str]:

@@ -7,8 +7,9 @@ tree: neither uses the product's parsers. An entry counts when its kernel is def
 it is a hit when a `native`, `structured_impl` or `stub_kernel` item of the operator's trace
 stands at one of those places. Every miss is listed.
 
-It also prints the share of printed implementation places that no entry of the asked operator's
-family names, as far as a text search can tell.
+It also prints which implementation places belong to another operator than the asked one, as far as
+the yaml's own names can tell; a stub that another operator is called like counts as its, although
+the asked operator may well call it.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from torchtalkd.conventions import load
 from torchtalkd.engine import build
 from torchtalkd.queries.trace import trace
 from torchtalkd.store.database import open_view
+from torchtalkd.store.view import View
 
 _SUFFIXES = {".cpp", ".cc", ".h", ".cu", ".cuh", ".mm", ".c"}
 _WORD_BEFORE_PARENTHESIS = re.compile(r"\b(\w+)[ \t]*\(")
@@ -92,6 +94,37 @@ def _has_body(text: str, start: int) -> bool:
     return end > start and re.match(r"\)\s*(?:const\s*)?(?:noexcept\s*)?\{", text[end : end + 40]) is not None
 
 
+def foreign(view: View, asked: list[tuple[str, str, str]]) -> tuple[int, list[str]]:
+    """How many implementation places the traces of all operators print, and which of them an entry
+    of another operator names and none of the asked one's family (its in-place and out= variants), or
+    stand behind a stub called like another operator, while the asked one has a stub of its own name."""
+    named_by: dict[str, set[str]] = defaultdict(set)
+    for operator, _, kernel in asked:
+        named_by[kernel.rpartition("::")[2]].add(_base(operator))
+    operators = {_base(operator) for operator, _, _ in asked}
+    printed, wrong = 0, []
+    for base in sorted({operator.partition(".")[0] for operator, _, _ in asked}):
+        for item in trace(view, f"aten::{base}").items:
+            if item.role not in (*_ROLES, "gpu_kernel"):
+                continue
+            printed += 1
+            kernel = item.symbol.rpartition("::")[2]
+            stub = next((part for part in item.via.split(" > ") if part.endswith("_stub")), "")
+            other = stub.removesuffix("_stub")
+            of_another = item.role in ("native", "structured_impl") and named_by.get(kernel)
+            if of_another and _base(base) not in named_by[kernel]:
+                wrong.append(
+                    f"{base}: {kernel} at {item.file}:{item.line} is that of {sorted(named_by[kernel])}"
+                )
+            elif other in operators and other != _base(base):
+                wrong.append(f"{base}: {kernel} at {item.file}:{item.line} is behind {stub}")
+    return printed, wrong
+
+
+def _base(operator: str) -> str:
+    return operator.partition(".")[0].rstrip("_")
+
+
 def main() -> None:
     """Print the shares and the misses."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -119,9 +152,14 @@ def main() -> None:
                 hits += 1
             else:
                 misses.append((operator, key, kernel, sorted(wanted)[:3], by_operator[operator][:3]))
+        printed, wrong = foreign(view, asked)
     total = hits + len(misses)
     for miss in misses[: options.misses]:
         print(f"  {miss[0]} {miss[1]}: {miss[2]} is at {miss[3]}, trace gives {miss[4]}")
+    for line in wrong[: options.misses]:
+        print(f"  {line}")
+    part = 100 * len(wrong) / printed
+    print(f"{printed} implementation places printed, {len(wrong)} of another operator: {part:.2f} %")
     share = 100 * hits / total
     print(f"{len(asked)} entries, {total} with a definition in the tree, {hits} found: {share:.2f} %")
 

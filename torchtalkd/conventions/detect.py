@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 
 from torchtalkd.conventions.load import TREE_MANIFEST, known, load
@@ -20,10 +21,16 @@ def detect(root: Path) -> list[str]:
     found: list[Conventions] = []
     if (root / TREE_MANIFEST).is_file():
         found.append(load("", tree=root))
-    fitting = [one for one in map(load, known()) if _fits(one, root)]
+    fitting = [one for one in _packaged() if _fits(one, root)]
     fitting.sort(key=lambda one: (-len(one.extends), -len(one.detect), one.name))
     names = [one.name for one in found + fitting]
     return list(dict.fromkeys(names))
+
+
+@cache
+def _packaged() -> tuple[Conventions, ...]:
+    """The packaged manifests, read once in a process: many folders may be asked about."""
+    return tuple(map(load, known()))
 
 
 def _fits(conventions: Conventions, root: Path) -> bool:

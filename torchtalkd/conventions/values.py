@@ -133,6 +133,8 @@ class Cpp:
     """Calls that run a device function given as argument: gpu_kernel, jitted_gpu_kernel."""
     cpu_launchers: tuple[str, ...] = ()
     """The same for loops on the CPU: cpu_kernel, cpu_kernel_vec."""
+    value_suffixes: tuple[str, ...] = ()
+    """How the names of functions and stubs end that are passed as plain values: `_stub`, `_kernel`."""
     dispatch_macros: tuple[str, ...] = ()
     """Prefixes of AT_DISPATCH_… like macros whose string argument names an operation."""
     file_scope_macros: tuple[str, ...] = ()

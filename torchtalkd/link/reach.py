@@ -80,7 +80,7 @@ def _walk(facts: Facts, start: FiledDefinition) -> list[Reached]:
                 continue
             if len(via) >= MAX_DEPTH:
                 continue
-            for helper in helpers(facts, reference, body, scopes, start):
+            for helper in helpers(facts, reference, body, scopes, start) or functors(facts, reference, body):
                 further = away + (helper.file.id != body.file.id)
                 if helper.id not in seen and further <= MAX_AWAY:
                     seen.add(helper.id)
@@ -165,6 +165,25 @@ def helpers(
     if "::" not in reference.fact.name and len(facts.definitions(key)) > FEW:
         return []
     return _of_arity(found, reference.fact.arguments)
+
+
+def functors(facts: Facts, reference: FiledReference, body: FiledDefinition) -> list[FiledDefinition]:
+    """The call operators of a class of the same file that a body names as a template argument:
+    `random_impl<RandomStub, Generator>(…)`."""
+    if reference.fact.kind != "address":
+        return []
+    classes = {
+        d.id
+        for d in facts.of_kind(reference.fact.key, "class")
+        if d.file.id == body.file.id and not d.fact.declares
+    }
+    if not classes:
+        return []
+    return [
+        d
+        for d in facts.of_kind(keys.cpp("operator()"), "function")
+        if d.file.id == body.file.id and (around := facts.scope(d)) is not None and around.id in classes
+    ]
 
 
 def _of_arity(found: list[FiledDefinition], arguments: int) -> list[FiledDefinition]:

@@ -83,6 +83,8 @@ class Collector:
         self.language = language
         self.text = text
         self.data = text.data
+        self.source = text.data
+        """The text before uses of macros were lifted out of it."""
         self.spelling = spelling
         self.directives = directives
         self.macros = macros
@@ -123,7 +125,7 @@ class Collector:
         return match.group(1).decode() if match else ""
 
     def scope_at(self, offset: int) -> Scope:
-        """The innermost namespace, class or library block around an offset; the file's own if there is none."""
+        """The innermost namespace, class or library block around an offset, or the file as a whole."""
         found = Scope(1 << 62, "")
         for start, scope in self.scopes:
             if start > offset:

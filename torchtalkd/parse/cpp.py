@@ -26,7 +26,8 @@ from torchtalkd.parse.collector import Collector
 from torchtalkd.parse.cpp_macros import add_expansions, add_macros
 from torchtalkd.parse.cpp_skeleton import unreadable_bodies
 from torchtalkd.parse.cpp_text import Directives, Macro, Text, blanked, decoded, directives, without
-from torchtalkd.parse.cpp_uses import lift, recover, settle
+from torchtalkd.parse.cpp_uses import lift, settle, statements
+from torchtalkd.parse.cpp_values import add_values
 from torchtalkd.parse.cpp_walk import CPP, CUDA, walk
 from torchtalkd.parse.spelling import Spelling, spelling
 
@@ -72,10 +73,12 @@ def parse_cpp(path: str, data: bytes, conventions: Conventions, language: str, r
         prepared = foreign.sub(_spaces, prepared)
 
     prepared = without(prepared, lines.spans)
-    prepared, lifted = lift(
-        prepared, {macro.name: macro for macro in lines.macros if macro.parameters is not None}
-    )
+    unlifted = prepared
+    own = {macro.name for macro in lines.macros if macro.parameters is not None}
+    candidates = statements(prepared, own, known)
+    prepared, lifted = lift(prepared, candidates, own)
     collector = Collector(path, language, Text(prepared), known, lines, table)
+    collector.source = unlifted
     if language == "metal":
         collector.metal_kernels = frozenset(match.end() for match in _METAL_KERNEL.finditer(data))
     tree = _PARSERS[grammar].parse(prepared)
@@ -85,8 +88,8 @@ def parse_cpp(path: str, data: bytes, conventions: Conventions, language: str, r
         _add_branches(collector, prepared, lines, known, table, grammar, errors)
     if errors:
         _add_skeleton(collector, prepared, lines, known, table, grammar, errors)
-    settle(collector, lifted)
-    recover(collector)
+    settle(collector, candidates, lifted)
+    add_values(collector)
     add_macros(collector, lines, grammar)
     add_expansions(collector, grammar)
     for name, offset in lines.includes:

@@ -187,7 +187,11 @@ def _define(found: Directives, match: re.Match[bytes]) -> None:
             name.decode(),
             None
             if parameters is None
-            else tuple(p.strip().decode("utf-8", "replace") for p in parameters.split(b",") if p.strip()),
+            else tuple(
+                p.strip().decode("utf-8", "replace")
+                for p in _CONTINUATION.sub(b" ", parameters).split(b",")
+                if p.strip()
+            ),
             _CONTINUATION.sub(b"\n", _COMMENT.sub(b" ", body)).strip().decode("utf-8", "replace"),
             match.start(2),
             match.end(),

@@ -1,135 +1,173 @@
 """Uses of macros that the grammar cannot place: found in the text, before the parse and after it.
 
-`IMPLEMENT(sin, float)` without a semicolon makes the grammar lose its way. Uses of the file's own
-macros at the left margin are lifted out of the text before it is parsed (blanked, offsets kept)
-and expanded afterwards. Uses that the walk did not meet are read from the text in the end.
+`IMPLEMENT(sin, float)` without a semicolon makes the grammar lose its way. Macros that stand as a
+statement of their own without one are lifted out of the text before it is parsed (blanked, offsets
+kept). They are read afterwards, as are those that the walk did not meet because the grammar took
+them for something else: `KERNEL(softmax, int, fp32)` for a declaration.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from typing import NamedTuple
+from bisect import bisect_left
+from collections.abc import Collection
+from typing import Final, NamedTuple
 
 from torchtalkd import keys
 from torchtalkd.parse.collector import Collector, MacroUse
-from torchtalkd.parse.cpp_text import Macro, without
+from torchtalkd.parse.cpp_text import without
 from torchtalkd.parse.macros import arguments
 from torchtalkd.parse.shapes import dispatch_stub, macro_use
+from torchtalkd.parse.spelling import Spelling
 
-_AFTER = re.compile(rb"[ \t]*([;{(=.,?:<>\[]|->)?")
-_STATEMENT = re.compile(rb"(?:(?<=\n)|(?<=[;{}]))[ \t]*([A-Z][A-Z0-9_]{2,})[ \t]*\(")
-_BODIES = frozenset({"function", "kernel", "structured_impl", "structured_meta", "macro_use"})
-_USUAL_LENGTH = 400
-_LONGEST = 20_000
+_CAPITALS = rb"[A-Z][A-Z0-9_]{2,}"
+_HEAD = rb"[\n;{}][ \t]*(?:(?:static|inline)[ \t]+)*(%s)[ \t]*\("
+"""A statement that begins with a macro. (To look behind for the delimiter would cost ten times as much.)"""
+_STATEMENT = re.compile(_HEAD % _CAPITALS)
+_BEHIND = re.compile(rb"[ \t\r]*(?:;|(?://[^\n]*)?\n(?:\s|//[^\n]*\n)*(?=[A-Za-z_}#~@]|/\*|\Z)|\Z)")
+"""What follows a use that is a whole statement: a semicolon, or a line end and a new beginning."""
+_BODIES: Final = frozenset({"function", "kernel", "structured_impl", "structured_meta", "macro_use"})
+_NESTED: Final = 24
+"""Methods of a local class that may stand between a line and the function around it."""
+_USUAL_LENGTH: Final = 400
+_LONGEST: Final = 20_000
 """Bytes of a use; the second is only looked at where the first was not enough."""
 
 
-class Lifted(NamedTuple):
-    """A use that was taken out of the text."""
+class Use(NamedTuple):
+    """A use of a macro as a statement of its own."""
 
     name: str
-    text: str
+    arguments: list[str]
     start: int
+    """Of the statement, `static` included."""
+    offset: int
+    """Of the name."""
     end: int
 
 
-def lift(data: bytes, macros: Mapping[str, Macro]) -> tuple[bytes, list[Lifted]]:
-    """The text without the uses at the left margin, and these. A use that is the head of a body,
-    or part of an expression, stays."""
-    if not macros:
-        return data, []
-    names = b"|".join(re.escape(name.encode()) for name in macros)
-    pattern = re.compile(rb"^(?:(?:static|inline)[ \t]+)*(" + names + rb")[ \t]*\(", re.MULTILINE)
-    lifted: list[Lifted] = []
-    behind = 0
+def statements(data: bytes, macros: Collection[str], spelling: Spelling) -> list[re.Match[bytes]]:
+    """Where a statement begins with one of the macros, or with any name in capitals that the manifest
+    does not say to define nothing. Group 1 is the name."""
+    others = [re.escape(name.encode()) for name in macros if not name.isupper()]
+    pattern = re.compile(_HEAD % b"|".join([_CAPITALS, *others])) if others else _STATEMENT
+    nothing = spelling.makes_nothing
+    found = []
     for match in pattern.finditer(data):
-        if match.start() < behind:
+        name = match.group(1).decode()
+        if name in macros or not nothing(name):
+            found.append(match)
+    return found
+
+
+def lift(data: bytes, candidates: list[re.Match[bytes]], macros: Collection[str]) -> tuple[bytes, list[Use]]:
+    """The text without those statements that have no semicolon, and without those that are a use of
+    the file's own macros at the left margin; and these.
+
+    Not lifted are a head with a body behind it, a part of an expression, and what follows an `if (…)`.
+    """
+    lifted: list[Use] = []
+    behind = 0
+    for match in candidates:
+        if match.start(1) < behind:
             continue
-        found = None
-        for reach in (_USUAL_LENGTH, _LONGEST):
-            if found is None:
-                window = data[match.start() : match.start() + reach].decode("latin-1")
-                found = arguments(window, match.end() - 1 - match.start())
-        if found is None:
+        before = data[max(behind, match.start() - 200) : match.start() + 1].rstrip()[-1:]
+        if before not in (b"", b";", b"{", b"}", b":", b">", b'"') and not _at_margin(data, match.start(1)):
             continue
-        end = match.start() + found[1]
-        after = _AFTER.match(data, end)
-        follows = after.group(1) if after else None
-        if follows not in (None, b";"):
+        use = _use(data, match)
+        if use is None:
             continue
-        text = data[match.start() : end].decode("utf-8", "replace")
-        behind = after.end() if after and follows else end
-        lifted.append(Lifted(match.group(1).decode(), text, match.start(), behind))
+        after = _BEHIND.match(data, use.end)
+        if after is None:
+            continue
+        if after.group().endswith(b";"):
+            if use.name not in macros or not _at_margin(data, match.start(1)):
+                continue  # The grammar reads it as a call.
+            use = use._replace(end=after.end())
+        behind = use.end
+        lifted.append(use)
     return without(data, [(use.start, use.end) for use in lifted]), lifted
 
 
-def settle(collector: Collector, lifted: list[Lifted]) -> None:
-    """Give each lifted use its place among the scopes: to be expanded, or a mere reference where it
-    turns out to stand inside a function."""
-    bodies = [
-        (definition.line, definition.end_line, ordinal)
-        for ordinal, definition in enumerate(collector.definitions)
-        if definition.end_line > definition.line
-        and definition.kind in ("function", "kernel", "structured_impl")
-    ]
+def settle(collector: Collector, candidates: list[re.Match[bytes]], lifted: list[Use]) -> None:
+    """Read the lifted uses, and those candidates that the walk did not meet. Inside of a function a
+    use is a mere reference."""
+    if not candidates:
+        return
+    inside = _Bodies(collector)
     for use in lifted:
-        line = collector.text.place(use.start)[0]
-        owner = max((ordinal for first, last, ordinal in bodies if first < line <= last), default=-1)
-        collector.refer("macro", keys.macro(use.name), use.name, use.start, owner)
-        if owner >= 0:
-            continue
-        collector.macro_offsets.add(use.start)
-        _expand_later(collector, use)
-
-
-def recover(collector: Collector) -> None:
-    """Read the macros at the head of a statement, outside of functions, that the grammar took for
-    something else: `KERNEL(softmax, int, fp32)` for a declaration, `DECLARE(void (*)(int), f)` for
-    nothing at all."""
-    spelling = collector.spelling
-    inside: set[int] | None = None
-    for match in _STATEMENT.finditer(collector.data):
+        collector.macro_offsets.add(use.offset)
+        owner = inside.owner(collector.text.place(use.offset)[0])
+        collector.refer("macro", keys.macro(use.name), use.name, use.offset, owner, len(use.arguments))
+        if owner < 0:
+            _read(collector, use)
+    for match in candidates:
         offset = match.start(1)
-        if offset in collector.macro_offsets:
+        if offset in collector.macro_offsets or inside.owner(collector.text.place(offset)[0]) >= 0:
             continue
-        if inside is None:
-            inside = _lines_inside_functions(collector)
-        if collector.text.place(offset)[0] in inside:
-            continue
-        name = match.group(1).decode()
-        shape = spelling.shapes.get(name)
-        scope = collector.scope_at(offset)
-        known = name in collector.macros
-        if (shape is None or shape.shape != "dispatch_stub") and not known:
-            if shape is not None or scope.inside_class or spelling.ignored_macros.match(name):
-                continue
-        window = collector.data[offset : offset + _LONGEST].decode("latin-1")
-        found = arguments(window, match.end() - 1 - offset)
-        if found is None:
-            continue
-        texts, length = found
-        if shape is not None and shape.shape == "dispatch_stub":
-            dispatch_stub.note(collector, scope, shape, offset, offset + length, texts)
-        elif known:
-            text = collector.data[offset : offset + length].decode("utf-8", "replace")
-            _expand_later(collector, Lifted(name, text, offset, offset + length))
-        else:
-            macro_use.note(collector, scope, name, offset, offset + length, texts)
+        unmet = _use(collector.source, match)
+        if unmet is not None:
+            _read(collector, unmet)
 
 
-def _lines_inside_functions(collector: Collector) -> set[int]:
-    lines: set[int] = set()
-    for definition in collector.definitions:
-        if definition.kind in _BODIES and not definition.declares:
-            lines.update(range(definition.line + 1, definition.end_line + 1))
-    return lines
-
-
-def _expand_later(collector: Collector, use: Lifted) -> None:
-    scope = collector.scope_at(use.start)
-    collector.uses.append(
-        MacroUse(
-            use.text, use.start, scope.prefix, scope.ordinal, scope.local, scope.library, use.name, 0, use.end
+def _read(collector: Collector, use: Use) -> None:
+    spelling = collector.spelling
+    scope = collector.scope_at(use.offset)
+    shape = spelling.shapes.get(use.name)
+    if shape is not None:
+        if shape.shape == "dispatch_stub":
+            dispatch_stub.note(collector, scope, shape, use.offset, use.end, use.arguments)
+    elif use.name in collector.macros:
+        text = collector.source[use.start : use.end].decode("utf-8", "replace")
+        collector.uses.append(
+            MacroUse(
+                text,
+                use.offset,
+                scope.prefix,
+                scope.ordinal,
+                scope.local,
+                scope.library,
+                use.name,
+                0,
+                use.end,
+            )
         )
-    )
+    elif not scope.inside_class and not spelling.makes_nothing(use.name):
+        macro_use.note(collector, scope, use.name, use.offset, use.end, use.arguments)
+
+
+def _use(data: bytes, match: re.Match[bytes]) -> Use | None:
+    opening = match.end() - 1
+    for reach in (_USUAL_LENGTH, _LONGEST):
+        found = arguments(data[opening : opening + reach].decode("latin-1"), 0)
+        if found is not None:
+            head = match.group()[1:]
+            start = match.start() + 1 + len(head) - len(head.lstrip())
+            return Use(match.group(1).decode(), found[0], start, match.start(1), opening + found[1])
+    return None
+
+
+def _at_margin(data: bytes, offset: int) -> bool:
+    line = data[data.rfind(b"\n", 0, offset) + 1 : offset]
+    return not line or line in (b"static ", b"inline ")
+
+
+class _Bodies:
+    """Which function a line stands in, its first line left out."""
+
+    def __init__(self, collector: Collector) -> None:
+        self._spans = sorted(
+            (definition.line, definition.end_line, ordinal)
+            for ordinal, definition in enumerate(collector.definitions)
+            if definition.end_line > definition.line
+            and definition.kind in _BODIES
+            and not definition.declares
+        )
+
+    def owner(self, line: int) -> int:
+        """The ordinal of the innermost function; -1 for none."""
+        before = bisect_left(self._spans, (line, 0, 0))
+        for first, last, ordinal in reversed(self._spans[max(0, before - _NESTED) : before]):
+            if first < line <= last:
+                return ordinal
+        return -1

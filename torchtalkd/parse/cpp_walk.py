@@ -163,7 +163,7 @@ def _file_scope_macro(collector: Collector, scope: Scope, name: str, call: Node,
     if name in collector.macros:
         collector.uses.append(_use(collector, scope, name, call, call.end_byte, 0))
         return False
-    if not spelling.ignored_macros.match(name):
+    if not spelling.makes_nothing(name):
         macro_use.read(collector, scope, name, call, arguments)
     return False
 
@@ -330,7 +330,7 @@ def _macro_head(collector: Collector, scope: Scope, node: Node, found: Declarato
         end = body.start_byte if body is not None else node.end_byte
         collector.uses.append(_use(collector, scope, found.name, node, end, owner))
         return Scope(node.end_byte, scope.prefix, owner, True, local=scope.local)
-    if scope.body or spelling.ignored_macros.match(found.name):
+    if scope.body or spelling.makes_nothing(found.name):
         return None
     ordinal = macro_use.read(collector, scope, found.name, node, found.head)
     return Scope(node.end_byte, scope.prefix, ordinal, True, local=scope.local)

@@ -15,6 +15,7 @@ MAX_DEPTH = 8
 MAX_EXPANSION = 200_000
 """Bytes of one use's expansion; a macro that doubles itself stops here."""
 
+_MARK = re.compile(r"""[()\[\]{},]|"(?:[^"\\\n]|\\.)*"|(?<![0-9a-zA-Z_])'(?:[^'\\\n]|\\.)*'""", re.DOTALL)
 _TOKEN = re.compile(
     r'"(?:[^"\\\n]|\\.)*"|\'(?:[^\'\\\n]|\\.)*\'|[A-Za-z_]\w*|\s*##\s*|#|[^A-Za-z_"\'#]+|.', re.DOTALL
 )
@@ -25,33 +26,24 @@ def arguments(text: str, start: int) -> tuple[list[str], int] | None:
 
     None when they do not close within 20,000 characters.
     """
-    if start >= len(text) or text[start] != "(":
-        return None
     found: list[str] = []
-    depth, begin, position = 0, start + 1, start
-    limit = min(len(text), start + 20_000)
-    while position < limit:
-        character = text[position]
-        if character in "([{":
+    depth, begin = 0, start + 1
+    for match in _MARK.finditer(text, start, min(len(text), start + 20_000)):
+        mark = match.group()
+        if mark in "([{":
             depth += 1
-        elif character in ")]}":
+        elif mark in ")]}":
             depth -= 1
             if depth == 0:
-                last = text[begin:position].strip()
+                last = text[begin : match.start()].strip()
                 if last or found:
                     found.append(last)
-                return found, position + 1
-        elif character == "," and depth == 1:
-            found.append(text[begin:position].strip())
-            begin = position + 1
-        elif character in "\"'":
-            if character == "'" and position and (text[position - 1].isalnum()):
-                position += 1  # A digit separator: 1'000.
-                continue
-            position += 1
-            while position < limit and text[position] != character:
-                position += 2 if text[position] == "\\" else 1
-        position += 1
+                return found, match.end()
+        elif mark == "," and depth == 1:
+            found.append(text[begin : match.start()].strip())
+            begin = match.end()
+        if depth == 0:
+            return None
     return None
 
 

@@ -6,6 +6,8 @@ module says it exports, `__all__`.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from tree_sitter import Node
 
 from torchtalkd import keys
@@ -33,11 +35,14 @@ def _read(out: Outline, assigned: Assigned) -> None:
     wrapper = ""
     if value.type == "call":
         function = value.child_by_field_name("function")
-        positional = arguments_of(value, out).positional
-        if function is None or not positional:
+        given = arguments_of(value, out)
+        if function is None:
             return
         wrapper = _wrapper(out, function, owner)
-        value = positional[0]
+        named = given.positional[:1] or _named_like(out, name, given.keyword.values())
+        if not named:
+            return
+        value = named[0]
         if not wrapper or (value.type == "identifier" and out.text(value).encode() in out.names.modules):
             return
     chain = chain_of(value, out)
@@ -63,6 +68,13 @@ def _read(out: Outline, assigned: Assigned) -> None:
     at = value.start_point
     out.references.append(Reference(key_of(target), target, "target", at.row + 1, at.column, ordinal))
     out.told.add(value.start_byte)
+
+
+def _named_like(out: Outline, name: Node, values: Iterable[Node]) -> list[Node]:
+    """Of values given by keyword the one called like the name that is assigned, underscores aside:
+    `max_pool2d = boolean_dispatch(if_true=max_pool2d_with_indices, if_false=_max_pool2d)`."""
+    wanted = out.text(name).strip("_")
+    return [value for value in values if value.type == "identifier" and out.text(value).strip("_") == wanted]
 
 
 def _value(name: Node) -> Node | None:

@@ -35,8 +35,21 @@ class Spelling:
     stub_rules: tuple[StubRule, ...]
     python_module: str
     """What pybind functions of an unnamed module belong to."""
+    value_suffixes: tuple[bytes, ...]
+    """How functions passed as plain values are called."""
+    judged: dict[str, bool]
+    """What `makes_nothing` has found out so far; derived from the fields above alone."""
     cpp: Cpp
     """The tables themselves, for look-ups that need the file's path too."""
+
+    def makes_nothing(self, name: str) -> bool:
+        """Whether a macro is one that defines and registers nothing: a check, a dispatch over types."""
+        known = self.judged.get(name)
+        if known is None:
+            known = self.judged[name] = (
+                name.startswith(self.dispatch_macros) or self.ignored_macros.match(name) is not None
+            )
+        return known
 
 
 _CACHE: list[tuple[Conventions, Spelling]] = []
@@ -70,6 +83,8 @@ def _compile(conventions: Conventions) -> Spelling:
         macros={m.name: Macro(m.name, m.parameters, m.body, 0, 0) for m in cpp.macros},
         stub_rules=cpp.stub_rules,
         python_module=cpp.default_python_module,
+        value_suffixes=tuple(suffix.encode() for suffix in cpp.value_suffixes),
+        judged={},
         cpp=cpp,
     )
 

@@ -32,7 +32,7 @@ def ready(view: View) -> Ready:
         entries = view.definitions_of_kind("operator") if counts.get("operator") else []
         found = view.kept["ready"] = Ready(
             bindings=sum(counts.get(kind, 0) for kind in _BINDINGS),
-            native_functions=sum(1 for entry in entries if "autogen_of" not in entry.fact.detail),
+            native_functions=sum("autogen_of" not in (entry.fact.detail or {}) for entry in entries),
             python_modules=counts.get("module", 0),
             tests=counts.get("test", 0),
         )

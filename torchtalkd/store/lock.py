@@ -1,8 +1,8 @@
 """The writer's lock: at most one process writes a store.
 
 A lock is a `flock` on a file in the store's folder, so it goes when its holder goes, however
-that ends. The file names the holder's host and pid and is never deleted: deleting it would
-let two processes lock two files of one name. The tests are in `tests/test_store.py`.
+that ends. The file names the holder's host and pid. It is deleted only with the whole folder, and who
+locks it looks whether it still is the one of that name. The tests are in `tests/test_store.py`.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def acquire(folder: Path) -> Lock:
     the file system has no locks, OSError when the file cannot be opened.
     """
     path = folder / NAME
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    descriptor = _opened(path)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         os.ftruncate(descriptor, 0)
@@ -54,7 +54,23 @@ def acquire(folder: Path) -> Lock:
                 path, f"the file system of {folder} has no locks; choose another cache folder"
             ) from error
         raise
+    if not _is_at(descriptor, path):
+        # The folder was forgotten, and made again, between the opening and the locking.
+        os.close(descriptor)
+        return acquire(folder)
     return Lock(descriptor)
+
+
+def _opened(path: Path) -> int:
+    return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+
+
+def _is_at(descriptor: int, path: Path) -> bool:
+    try:
+        there = path.stat()
+    except FileNotFoundError:
+        return False
+    return os.path.samestat(os.fstat(descriptor), there)
 
 
 def holder(folder: Path) -> tuple[str, int]:

@@ -59,6 +59,12 @@ class View:
         """Ends the view. Further questions raise sqlite3.ProgrammingError."""
         self._db.close()
 
+    def interrupt(self) -> None:
+        """Stops the question that runs on this view, from another thread: what it reads next raises
+        sqlite3.OperationalError. The view is of no further use."""
+        self._db.set_progress_handler(lambda: 1, 100)
+        self._db.interrupt()
+
     # -- about the index itself
 
     def meta(self, name: str, default: str = "") -> str:

@@ -4,12 +4,33 @@ from __future__ import annotations
 
 import json
 from argparse import Namespace
-from dataclasses import asdict
+from dataclasses import asdict, is_dataclass
+from typing import Protocol
 
 from torchtalkd.frontends.command.opening import asked, chosen
+from torchtalkd.frontends.command.told import Told, printed
 from torchtalkd.index import Index
-from torchtalkd.queries.answers import as_json
+from torchtalkd.queries.answers import StatusAnswer, as_json
 from torchtalkd.queries.status import status
+
+
+class _Built(Protocol):
+    """What the engine says of a build."""
+
+    @property
+    def revision(self) -> int: ...
+    @property
+    def files(self) -> int: ...
+    @property
+    def parsed(self) -> int: ...
+    @property
+    def removed(self) -> int: ...
+    @property
+    def problems(self) -> int: ...
+    @property
+    def seconds(self) -> float: ...
+    @property
+    def complete(self) -> bool: ...
 
 
 def build(arguments: Namespace) -> int:
@@ -19,19 +40,25 @@ def build(arguments: Namespace) -> int:
     """
     root = chosen(arguments)
 
-    def told(index: Index) -> int:
-        built = index.built
-        if arguments.json:
-            done = {"built": asdict(built) if built else None}
-            print(json.dumps({**as_json(status(index.view)), **done}))
-        elif built:
-            changed = built.parsed or built.removed
-            changes = f"{built.parsed} read, {built.removed} removed" if changed else "unchanged"
-            problems = f", {built.problems} problems" if built.problems else ""
-            print(
-                f"{root.path}: {built.files} files ({changes}{problems}) in {built.seconds:.1f} s,"
-                f" revision {built.revision}{'' if built.complete else ', incomplete'}"
-            )
-        return 0 if built is None or built.complete else 1
+    def told_of(index: Index) -> Told:
+        return told(str(root.path), index.built, status(index.view), arguments)
 
-    return asked(root, told, workers=arguments.workers)
+    return printed(asked(root, told_of, workers=arguments.workers))
+
+
+def told(root: str, built: _Built | None, answer: StatusAnswer, arguments: Namespace) -> Told:
+    """What was done, `built` being None where somebody else's index was read as it is."""
+    code = 0 if built is None or built.complete else 1
+    if arguments.json:
+        done = {"built": asdict(built) if is_dataclass(built) and not isinstance(built, type) else None}
+        return Told(json.dumps({**as_json(answer), **done}) + "\n", "", code)
+    if built is None:
+        return Told("", "", code)
+    changed = built.parsed or built.removed
+    changes = f"{built.parsed} read, {built.removed} removed" if changed else "unchanged"
+    problems = f", {built.problems} problems" if built.problems else ""
+    line = (
+        f"{root}: {built.files} files ({changes}{problems}) in {built.seconds:.1f} s,"
+        f" revision {built.revision}{'' if built.complete else ', incomplete'}\n"
+    )
+    return Told(line, "", code)

@@ -57,8 +57,8 @@ def checked(tool: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
     """The arguments under their declared names, those that say nothing left out. Raises Refused."""
     parameters = TOOLS.get(tool)
     if parameters is None:
-        why = f"{_NOT_YET[tool]}: there is no" if tool in _NOT_YET else "Unknown tool"
-        raise Refused(f"{why} tool {_quoted(tool)}; the tools are {'; '.join(map(usage, TOOLS))}")
+        why = f"{_NOT_YET[tool]}: no tool" if tool in _NOT_YET else "Unknown tool"
+        raise Refused(f"{why} {_quoted(tool)}; the tools are {'; '.join(map(usage, TOOLS))}")
     found: dict[str, Any] = {}
     for given, value in arguments.items():
         name = given if given in parameters else _OLDER_NAMES.get(given, given)
@@ -66,8 +66,9 @@ def checked(tool: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
             raise Refused(f"{tool} has no argument {_quoted(given)}: {usage(tool)}")
         if value is not None and name not in found:
             found[name] = _value(tool, name, parameters[name], value)
+    found = {name: value for name, value in found.items() if value != ""}
     for name, parameter in parameters.items():
-        if parameter.required and not found.get(name):
+        if parameter.required and name not in found:
             raise Refused(f"{tool} needs {name}: {usage(tool)}")
     return found
 
@@ -87,11 +88,10 @@ def _shown(name: str, parameter: Parameter) -> str:
 
 def _value(tool: str, name: str, parameter: Parameter, value: Any) -> Any:
     if parameter.number:
-        # Models write numbers as text, too.
-        text = str(value).strip().removesuffix(".0")
-        if isinstance(value, bool) or not (text.isascii() and text.isdecimal() and int(text) > 0):
+        number = _whole(value)
+        if number < 1:
             raise Refused(f"{name} is a whole number from 1 to {MOST_MATCHES}, not {_quoted(value)}")
-        return min(int(text), MOST_MATCHES)
+        return min(number, MOST_MATCHES)
     if not isinstance(value, str):
         raise Refused(f"{name} is a text, not {_quoted(value)}: {usage(tool)}")
     # Half a surrogate pair is valid JSON and no text that anything behind here can look up.
@@ -103,6 +103,16 @@ def _value(tool: str, name: str, parameter: Parameter, value: Any) -> Any:
     return text
 
 
+def _whole(value: Any) -> int:
+    """A number, which models write as text, too; 0 for anything else."""
+    if isinstance(value, bool):
+        return 0
+    if isinstance(value, int | float):
+        return int(value) if value == value // 1 else 0
+    text = value.strip() if isinstance(value, str) else ""
+    return int(text) if text.isascii() and text.isdecimal() and len(text) < 10 else 0
+
+
 def _quoted(value: object) -> str:
-    text = ascii(value)
+    text = ascii(value) if not isinstance(value, int) or abs(value) < 10**80 else "that many digits"
     return text if len(text) <= 80 else f"{text[:76]}…{text[-1]}"

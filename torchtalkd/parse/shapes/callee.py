@@ -63,8 +63,9 @@ def _inner(collector: Collector, node: Node) -> tuple[Node, str] | None:
             named = node.named_children
             value = named[-1] if named else None
         return (value, "") if value is not None else None
-    if node.type in ("compound_literal_expression", "initializer_list"):
-        named = (node.child_by_field_name("value") or node).named_children
+    if node.type == "compound_literal_expression":
+        value = node.child_by_field_name("value")
+        named = value.named_children if value is not None else []
         return (named[0], "") if named else None
     if node.type == "type_descriptor":
         named = node.named_children

@@ -86,7 +86,7 @@ def _define(
 
 def _offset(collector: Collector, text: str, start: int, end: int) -> int:
     """Where a text stands between two offsets; the first of these if it does not."""
-    found = collector.data.find(text.encode("utf-8", "replace"), start, end)
+    found = collector.source.find(text.encode("utf-8", "replace"), start, end)
     return found if found >= 0 else start
 
 

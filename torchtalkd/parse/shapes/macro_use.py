@@ -38,7 +38,7 @@ def note(collector: Collector, scope: Scope, name: str, start: int, end: int, te
     )
     position = start + len(name)
     for original, text in zip(texts, folded, strict=True):
-        at = collector.data.find(original.encode("utf-8", "replace"), position, end)
+        at = collector.source.find(original.encode("utf-8", "replace"), position, end)
         position = at if at >= 0 else position
         match = _NAME.match(text)
         if match:

@@ -6,12 +6,17 @@ a table's name to it; other tables keep their own name in front: `{methods}.f`.
 
 from __future__ import annotations
 
+import re
+
 from tree_sitter import Node
 
 from torchtalkd import keys
 from torchtalkd.conventions import python_name_of
 from torchtalkd.parse.collector import Collector, Scope, string_value
 from torchtalkd.parse.shapes.callee import callee
+
+_WRAPPED = re.compile(r"\w<\s*([A-Za-z_]\w*)\s*>\s*\)*$")
+"""`TypeError_to_NotImplemented_<THPVariable_add>`: a template around the function that does the work."""
 
 
 def read(collector: Collector, scope: Scope, name: Node, rows: Node) -> None:
@@ -40,5 +45,7 @@ def read(collector: Collector, scope: Scope, name: Node, rows: Node) -> None:
             detail={"table": table},
         )
         target = callee(collector, values[1])
-        if target.name:
-            collector.target(ordinal, target.name, target.offset)
+        wrapped = _WRAPPED.search(collector.slice(values[1]))
+        function = wrapped.group(1) if wrapped else target.name
+        if function:
+            collector.target(ordinal, function, target.offset)

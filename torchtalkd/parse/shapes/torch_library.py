@@ -24,12 +24,13 @@ from torchtalkd.parse.collector import (
     Scope,
     string_value,
 )
+from torchtalkd.parse.macros import arguments as split
 from torchtalkd.parse.shapes.callee import Callee, callee, dispatch_key
 
 METHODS: Final = ("def", "impl", "fallback", "impl_UNBOXED", "define")
 _PARAMETER = re.compile(r"\b(?:torch::)?(?:Stable)?Library\s*&\s*(\w+)")
 _MACRO_NAME = re.compile(r"[A-Z][A-Z0-9_]*$")
-_SELECTIVE = re.compile(r"^[A-Z][A-Z0-9_]*\s*\((.*)\)$", re.DOTALL)
+_WRAPPER = re.compile(r"[A-Za-z_][\w:]*\s*\(")
 CATCH_ALL: Final = "CatchAll"
 """The key of a kernel given with `m.def` and no dispatch key (torch/library.h: a catch-all kernel)."""
 
@@ -87,7 +88,9 @@ def method(collector: Collector, scope: Scope, call: Node, name: str, arguments:
     if text is None:
         return False
     if name == "def":
-        target = callee(collector, values[1]) if len(values) > 1 else None
+        # `m.def(schema, {at::Tag::pt2_compliant_tag}, f)`: a list of tags is no function.
+        functions = [value for value in values[1:] if value.type != "initializer_list"]
+        target = callee(collector, functions[0]) if functions else None
         _register(collector, scope, library, "schema", text, values[0], target)
         return True
     explicit = ""
@@ -101,12 +104,13 @@ def method(collector: Collector, scope: Scope, call: Node, name: str, arguments:
 
 
 def literal(collector: Collector, node: Node) -> str | None:
-    """The string of a name or schema argument: a literal of any form, or one in a macro such as
-    TORCH_SELECTIVE_NAME. None for anything else."""
+    """The string of a name or schema argument: a literal of any form, or one that a macro or function
+    takes first, such as TORCH_SELECTIVE_NAME or torch::schema. None for anything else."""
     text = collector.slice(node).strip()
-    selective = _SELECTIVE.match(text)
-    if selective:
-        text = selective.group(1)
+    wrapper = _WRAPPER.match(text)
+    if wrapper:
+        wrapped = split(text, wrapper.end() - 1)
+        text = wrapped[0][0] if wrapped is not None and wrapped[0] else ""
     return string_value(text)
 
 

@@ -1,0 +1,169 @@
+"""Holds the trees that clients ask about, and lets go of those that nobody has asked about lately.
+
+The tests are in `tests/test_daemon.py`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import os
+import sys
+import time
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Final, TypeVar
+
+from torchtalkd.cache import index_folder
+from torchtalkd.config import ConfigError, read_config
+from torchtalkd.conventions import ManifestError
+from torchtalkd.daemon.keepers import Keepers
+from torchtalkd.daemon.tree import PATIENCE, Tree
+from torchtalkd.frontends.host import NotReady, RootState
+from torchtalkd.roots import Root, RootError, choose_root
+from torchtalkd.store.view import View
+
+T = TypeVar("T")
+
+MOST_TREES: Final = 8
+"""Trees that stay open; the one not asked about for longest is closed."""
+THREADS: Final = 4
+REST_SECONDS: Final = 60.0
+"""Without a question for this long, caches are given back."""
+
+
+class Handle:
+    """One root, as one client sees it (`frontends.host.RootHandle`)."""
+
+    def __init__(self, choosing: asyncio.Task[Tree], asked: Callable[[], None]) -> None:
+        self._choosing = choosing
+        self._asked = asked
+
+    async def tree(self) -> Tree:
+        """The tree that is meant. Raises NotReady where none is."""
+        try:
+            return await asyncio.shield(self._choosing)
+        except (RootError, ConfigError, ManifestError, OSError) as error:
+            raise NotReady(str(error)) from error
+
+    async def ask(self, question: Callable[[View], T], patience: float = PATIENCE) -> T:
+        """See `frontends.host.RootHandle.ask`."""
+        self._asked()
+        tree = await self.tree()
+        try:
+            return await tree.ask(question, patience)
+        finally:
+            self._asked()
+
+    def state(self) -> RootState:
+        """See `frontends.host.RootHandle.state`."""
+        error = ""
+        if self._choosing.done() and not self._choosing.cancelled():
+            failed = self._choosing.exception()
+            if failed is None:
+                return self._choosing.result().state()
+            error = str(failed)
+        return RootState("", "", 0, not error, 0, 0, 0, error, "")
+
+
+class Host:
+    """All trees of a daemon (`frontends.host.Host`)."""
+
+    def __init__(self) -> None:
+        self.keepers = Keepers()
+        self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="question")
+        self._choosers = ThreadPoolExecutor(2, thread_name_prefix="root")
+        self._trees: dict[tuple[str, str, Path], Tree] = {}
+        self._asked = time.monotonic()
+        self._resting = False
+
+    def root(
+        self,
+        source: str | None,
+        harness: str | None,
+        *,
+        cwd: str = "/",
+        environment: Mapping[str, str] | None = None,
+    ) -> Handle:
+        """The root that a client in `cwd` with this environment means. Returns at once."""
+        chosen = self._chosen(source, harness, cwd, dict(os.environ if environment is None else environment))
+        choosing = asyncio.get_running_loop().create_task(chosen)
+        choosing.add_done_callback(lambda task: task.cancelled() or task.exception())
+        return Handle(choosing, self.asked)
+
+    def asked(self) -> None:
+        """Notes that somebody asks: idle times count from here."""
+        self._asked = time.monotonic()
+        self._resting = False
+
+    @property
+    def quiet_seconds(self) -> float:
+        """For how long nobody has asked anything, and nothing was read; 0 while something is."""
+        if any(tree.busy for tree in self._trees.values()):
+            self.asked()
+        return time.monotonic() - self._asked
+
+    def trees(self) -> list[Tree]:
+        """Those that are open, the one used last first."""
+        return sorted(self._trees.values(), key=lambda tree: -tree.used)
+
+    async def rest(self, *, sessions: bool) -> None:
+        """Gives back what only makes questions quicker, once in each quiet time. A keeper stays at hand
+        where `sessions` may ask any moment."""
+        if self._resting or self.quiet_seconds < REST_SECONDS:
+            return
+        self._resting = True
+        for tree in self._trees.values():
+            tree.rest()
+        await (self.keepers.ready() if sessions else self.keepers.end_idle())
+        gc.collect()
+        _trim()
+
+    async def close(self) -> None:
+        """Ends what runs; nothing that was read is lost."""
+        await self.keepers.close()
+        self._choosers.shutdown(wait=False, cancel_futures=True)
+        self._threads.shutdown(wait=False, cancel_futures=True)
+        for tree in self._trees.values():
+            tree.rest()
+
+    async def _chosen(
+        self, source: str | None, harness: str | None, cwd: str, environment: dict[str, str]
+    ) -> Tree:
+        def choose() -> tuple[Root, Path]:
+            config = read_config(environment)
+            root = choose_root(source, harness, environ=environment, cwd=Path(cwd), config=config)
+            return root, index_folder(root.path, environment)
+
+        root, folder = await asyncio.get_running_loop().run_in_executor(self._choosers, choose)
+        key = (str(root.path), root.harness, folder)
+        tree = self._trees.get(key)
+        if tree is None:
+            self._make_room()
+            tree = self._trees[key] = Tree(root, folder, self.keepers, self._threads)
+        tree.used = time.monotonic()
+        tree.begin()
+        return tree
+
+    def _make_room(self) -> None:
+        for key, tree in sorted(self._trees.items(), key=lambda pair: pair[1].used):
+            if len(self._trees) < MOST_TREES:
+                return
+            if not tree.busy:
+                # A client that still holds it can go on asking: it only opens its views again.
+                tree.rest()
+                del self._trees[key]
+
+
+def _trim() -> None:
+    """Gives free memory back to the system, where the C library has a way to (glibc)."""
+    if not sys.platform.startswith("linux"):
+        return
+    import ctypes
+
+    try:
+        ctypes.CDLL(None).malloc_trim(0)
+    except (AttributeError, OSError):
+        # Another C library: it does as it sees fit.
+        return

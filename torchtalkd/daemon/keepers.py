@@ -1,0 +1,148 @@
+"""The daemon's side of its keepers: a build goes to an idle one, or to a new one.
+
+One idle keeper is kept, so that a look at a tree need not wait for a process to start. The tests
+are in `tests/test_daemon.py`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any, Final
+
+from torchtalkd.engine.engine import BuildResult
+from torchtalkd.wire import PACKAGE
+
+LARGE: Final = 1000
+"""Files read in its life after which a keeper is replaced when there is time: it has grown."""
+_LINE: Final = 1 << 20
+_START: Final = (
+    "import sys; sys.path.insert(0, {0!r}); import torchtalkd; sys.path.append(sys.path.pop(0));"
+    " from torchtalkd.daemon.keeper import main; main()"
+)
+
+
+class BuildFailed(Exception):
+    """An index could not be brought up to date; `str()` is a sentence, `kind` the error's class."""
+
+    def __init__(self, kind: str, message: str) -> None:
+        super().__init__(message)
+        self.kind = kind
+
+
+class _Keeper:
+    """One process."""
+
+    def __init__(self, process: asyncio.subprocess.Process) -> None:
+        self.process = process
+        self.read = 0
+
+    async def build(self, request: dict[str, Any], progress: Callable[[str, int, int], None]) -> BuildResult:
+        """Sends one request and follows its reports. Raises BuildFailed."""
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        with suppress(ConnectionError):
+            # If it has died, the end of its reports says so.
+            self.process.stdin.write(json.dumps(request).encode("utf-8") + b"\n")
+            await self.process.stdin.drain()
+        while line := await self.process.stdout.readline():
+            report = json.loads(line)
+            if "progress" in report:
+                progress(*report["progress"])
+            elif "failed" in report:
+                raise BuildFailed(report["failed"], report["message"])
+            else:
+                built = report["built"]
+                built["notes"] = tuple(built["notes"])
+                self.read += built["parsed"]
+                return BuildResult(**built)
+        code = await self.process.wait()
+        raise BuildFailed("KeeperDied", f"the process that reads the tree ended (exit code {code})")
+
+    async def end(self) -> None:
+        """Ends the process, also in the midst of a build."""
+        with suppress(ProcessLookupError):
+            self.process.kill()
+        await self.process.wait()
+
+
+class Keepers:
+    """All keepers of a daemon."""
+
+    def __init__(self) -> None:
+        self._idle: list[_Keeper] = []
+        self._busy: set[_Keeper] = set()
+        self._closed = False
+
+    async def build(
+        self,
+        root: str,
+        harness: str,
+        folder: str,
+        *,
+        workers: int | None = None,
+        verify: bool = False,
+        progress: Callable[[str, int, int], None],
+    ) -> BuildResult:
+        """Brings an index up to date. Raises BuildFailed."""
+        keeper = self._idle.pop() if self._idle else await self._started()
+        self._busy.add(keeper)
+        request = {"root": root, "harness": harness, "folder": folder, "workers": workers, "verify": verify}
+        kept = False
+        try:
+            built = await keeper.build(request, progress)
+            kept = True
+            return built
+        except BuildFailed as error:
+            kept = error.kind != "KeeperDied"
+            raise
+        finally:
+            self._busy.discard(keeper)
+            if kept and not self._idle and not self._closed:
+                self._idle.append(keeper)
+            else:
+                await keeper.end()
+
+    async def ready(self) -> None:
+        """Has a keeper at hand that has not grown: for the time when nobody asks."""
+        while self._idle and self._idle[-1].read > LARGE:
+            await self._idle.pop().end()
+        if not self._idle and not self._busy and not self._closed:
+            started = await self._started()
+            if self._idle or self._closed:
+                await started.end()
+            else:
+                self._idle.append(started)
+
+    async def end_idle(self) -> None:
+        """Ends those that have nothing to do."""
+        while self._idle:
+            await self._idle.pop().end()
+
+    async def close(self) -> None:
+        """Ends all of them."""
+        self._closed = True
+        await self.end_idle()
+        for keeper in list(self._busy):
+            await keeper.end()
+
+    async def _started(self) -> _Keeper:
+        try:
+            process = await asyncio.create_subprocess_exec(
+                sys.executable,
+                "-P",
+                "-c",
+                _START.format(os.path.dirname(PACKAGE)),
+                stdin=asyncio.subprocess.PIPE,
+                stdout=asyncio.subprocess.PIPE,
+                limit=_LINE,
+            )
+        except OSError as error:
+            raise BuildFailed(
+                "OSError", f"cannot start a process to read the tree: {error.strerror}"
+            ) from error
+        return _Keeper(process)

@@ -1,0 +1,62 @@
+"""Functions and stubs named as plain values: `unary_op_impl(result, self, abs_stub)`,
+`random_impl<RandomStub>(self)`.
+
+Nothing in the text of one file says that an identifier among arguments is a function of another
+file. Two things do: the file defines it itself, or its name ends as the framework's functions of
+that sort do (`cpp.value_suffixes` of the manifest). A local variable called like that is taken for
+one too: a look-up by key finds nothing for it.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+
+from torchtalkd import keys
+from torchtalkd.parse.collector import Collector
+
+_BEFORE = re.compile(rb"[(,<{]\s*\Z")
+_AFTER = re.compile(rb"\s*[,)>}]")
+_NAME_START = re.compile(rb"[A-Za-z_]\w*(?:::\w+)*\Z")
+_REACH = 120
+"""Bytes looked back for the beginning of a name and what stands before it."""
+
+
+def add_values(collector: Collector) -> None:
+    """Add a reference `address` for each value whose name has one of the suffixes."""
+    data = collector.data
+    owners: list[tuple[int, int, int]] | None = None
+    for suffix in collector.spelling.value_suffixes:
+        position = data.find(suffix)
+        while position >= 0:
+            end = position + len(suffix)
+            position = data.find(suffix, end)
+            if not _AFTER.match(data, end):
+                continue
+            window = data[max(0, end - _REACH) : end]
+            match = _NAME_START.search(window)
+            if match is None or not _BEFORE.search(window, 0, match.start()):
+                continue
+            if owners is None:
+                owners = _functions(collector)
+            offset = end - len(match.group())
+            owner = _owner(owners, collector.text.place(offset)[0])
+            if owner >= 0:
+                name = match.group().decode()
+                collector.refer("address", keys.cpp(name), name, offset, owner)
+
+
+def _functions(collector: Collector) -> list[tuple[int, int, int]]:
+    return sorted(
+        (definition.line, definition.end_line, ordinal)
+        for ordinal, definition in enumerate(collector.definitions)
+        if definition.kind in ("function", "kernel", "structured_impl") and not definition.declares
+    )
+
+
+def _owner(functions: list[tuple[int, int, int]], line: int) -> int:
+    at = bisect_right(functions, (line, 1 << 62, 0))
+    for first, last, ordinal in reversed(functions[max(0, at - 24) : at]):
+        if first <= line <= last:
+            return ordinal
+    return -1
