@@ -16,6 +16,7 @@ from __future__ import annotations
 import os
 import select
 import signal
+import socket
 import time
 from typing import Any, Final
 
@@ -28,7 +29,7 @@ WATCH_SECONDS: Final = 5.0
 """How often the parent process is looked at."""
 UPGRADE_SECONDS: Final = 5.0
 """How often, at most, the package is looked at for a newer build."""
-START_SECONDS: Final = 30.0
+START_SECONDS: Final = 20.0
 """How long a daemon may take to be ready."""
 DRAIN_SECONDS: Final = 10.0
 """How long answers are waited for after the end of stdin: `printf … | torchtalkd mcp-serve`."""
@@ -40,6 +41,7 @@ _STDOUT_PIECE: Final = 4096
 """Bytes that a pipe which is ready takes without blocking (PIPE_BUF on Linux)."""
 _HIGH: Final = 1 << 20
 """Bytes that wait for one side before the other is no longer read."""
+_SIGNALS: Final = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
 _GONE: Final = select.POLLERR | select.POLLHUP
 
 
@@ -49,7 +51,7 @@ class _Ended(Exception):
 
 def serve(source: str | None, harness: str | None) -> int:
     """Carries messages until the client ends; returns the exit code. Says on stderr why it cannot."""
-    for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
+    for number in _SIGNALS:
         signal.signal(number, _end)
     parent = os.getppid()
     open_streams = _claim_streams()
@@ -63,6 +65,8 @@ def serve(source: str | None, harness: str | None) -> int:
         if bridge.note:
             _say(bridge.note)
         if open_streams:
+            if os.isatty(0):
+                _say("this speaks MCP over stdin and stdout: a client of an agent starts it, see docs/mcp.md")
             bridge.run()
     except _Ended:
         return 0
@@ -78,7 +82,7 @@ class _Bridge:
         self.note = ""
         """What is served in place of what was named, a sentence; '' where nothing is."""
         named = source or next((v for n in wire.VARIABLES[:2] if (v := os.environ.get(n))), None)
-        if named and (instead := worktree_instead(named, os.getcwd())):
+        if named and (instead := worktree_instead(named, _cwd())):
             self._source = instead
             self.note = f"{named} was named; served is {instead}, the work tree of it that the client is in"
         self._connection: wire.Connection | None = None
@@ -129,6 +133,15 @@ class _Bridge:
                 self._failed()
                 self._to_client += self._session.given_up(str(error))
 
+    def _notice_end(self, connection: wire.Connection) -> None:
+        try:
+            if not connection.socket.recv(1, socket.MSG_PEEK):
+                self._lost()
+        except BlockingIOError:
+            return
+        except OSError:
+            self._lost()
+
     def _failed(self) -> None:
         wait = BACKOFF_SECONDS[min(self._failures, len(BACKOFF_SECONDS) - 1)]
         self._failures += 1
@@ -136,6 +149,9 @@ class _Bridge:
 
     def _why_unreachable(self) -> str:
         """Connects if need be; '' when there is a connection, else why there is none."""
+        if self._connection is not None:
+            # What is written to one that has just gone would be lost.
+            self._notice_end(self._connection)
         if self._connection is not None:
             self._move(start=True)
             return ""
@@ -295,7 +311,17 @@ class _Bridge:
 
 
 def _end(number: int, frame: object) -> None:
+    for other in _SIGNALS:
+        signal.signal(other, signal.SIG_IGN)
     raise _Ended
+
+
+def _cwd() -> str:
+    try:
+        return os.getcwd()
+    except FileNotFoundError:
+        # It was deleted under us.
+        return "/"
 
 
 def _claim_streams() -> bool:

@@ -65,14 +65,15 @@ class Session:
         method = message.get("method")
         if method == "initialize" and self._initialize is None and "id" in message:
             self._initialize, self._unanswered = message, line
-        elif method == "notifications/initialized":
+            return
+        if method == "notifications/initialized":
             self._initialized = line
         elif method == "notifications/cancelled":
             # A cancelled request is never answered.
             parameters = message.get("params")
             if isinstance(parameters, dict):
                 self.pending.pop(_key(parameters.get("requestId")), None)
-        if is_request(message) and self._unanswered is not line:
+        if is_request(message):
             self.pending[_key(message["id"])] = message["id"]
 
     def answered(self, message: dict[str, Any]) -> None:

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 import pytest
 from mcp import Client
-from mcp_types import CallToolResult, TextContent
+from mcp.types import CallToolResult, TextContent
 
 from tests.conftest import DEMO_TREE, _copy
 from torchtalkd.conventions import load
@@ -49,7 +49,7 @@ class Root:
                 self.cancelled.set()
                 raise
         if self.folder is None:
-            raise NotReady("the index is not there yet")
+            raise NotReady(self.now.error or "the index is not there yet")
         with open_view(self.folder) as view:
             return question(view)
 
@@ -115,7 +115,7 @@ def test_the_tools_and_what_is_said_of_them(index: Path, mode: str) -> None:
             assert tool.description
             assert tool.description.index("?") < 100
             schema = json.dumps(tool.input_schema)
-            for word in ("anyOf", "oneOf", "$ref", "function_name"):
+            for word in ("anyOf", "oneOf", "$ref", "title", "function_name"):
                 assert word not in schema
             assert list(tool.input_schema["properties"]) == list(TOOLS[tool.name])
             required = [name for name, parameter in TOOLS[tool.name].items() if parameter.required]

@@ -53,9 +53,9 @@ def definitions(facts: FileFacts, *kinds: str) -> dict[str, Definition]:
     return {d.name: d for d in facts.definitions if not kinds or d.kind in kinds}
 
 
-def uses(facts: FileFacts, *kinds: str) -> list[tuple[str, str, str, int, int]]:
-    """Kind, key, name, line and argument count."""
-    return [(r.kind, r.key, r.name, r.line, r.arguments) for r in facts.references if r.kind in kinds]
+def uses(facts: FileFacts, *kinds: str) -> list[tuple[str, str, str, int]]:
+    """Kind, key, name and line."""
+    return [(r.kind, r.key, r.name, r.line) for r in facts.references if r.kind in kinds]
 
 
 def names(facts: FileFacts, kind: str) -> list[str]:
@@ -149,7 +149,7 @@ if True:
     assert parents[f"{m}.outer.inner"] == f"{m}.outer"
     assert parents[f"{m}.A.f"] == f"{m}.A"
     assert parents[f"{m}.late"] == m
-    assert uses(facts, "base") == [("base", "py:Base", "Base", 6, -1)]
+    assert uses(facts, "base") == [("base", "py:Base", "Base", 6)]
 
 
 def test_calls_follow_imports() -> None:
@@ -182,21 +182,21 @@ def run(x, self):
 """
     )
     assert uses(facts, "call", "method") == [
-        ("call", "py:relu", "torch.relu", 10, 1),
-        ("call", "py:relu", "torch.nn.functional.relu", 11, 2),
-        ("call", "py:det", "numpy.linalg.det", 12, 1),
-        ("call", "py:zeros_", "torch.nn.init.zeros_", 13, 1),
-        ("call", "py:go", "torch.nn.utils.go", 14, 0),
-        ("method", "attr:forward", "forward", 15, 1),
-        ("call", "py:Linear", "torch.nn.modules.linear.Linear", 15, 2),
-        ("call", "py:add", "torch.Tensor.add", 16, 2),
-        ("method", "attr:sum", "sum", 17, 1),
-        ("method", "attr:add", "add", 17, 1),
-        ("method", "attr:step", "self.step", 18, 1),
-        ("method", "attr:make", "self.make", 19, 0),
-        ("method", "attr:step", "super().step", 20, 0),
-        ("call", "py:helper", "torch.nn.modules.act.helper", 21, 0),
-        ("call", "py:helper", "torch.nn.modules.act.helper", 24, 1),
+        ("call", "py:relu", "torch.relu", 10),
+        ("call", "py:relu", "torch.nn.functional.relu", 11),
+        ("call", "py:det", "numpy.linalg.det", 12),
+        ("call", "py:zeros_", "torch.nn.init.zeros_", 13),
+        ("call", "py:go", "torch.nn.utils.go", 14),
+        ("method", "attr:forward", "forward", 15),
+        ("call", "py:Linear", "torch.nn.modules.linear.Linear", 15),
+        ("call", "py:add", "torch.Tensor.add", 16),
+        ("method", "attr:sum", "sum", 17),
+        ("method", "attr:add", "add", 17),
+        ("method", "attr:step", "self.step", 18),
+        ("method", "attr:make", "self.make", 19),
+        ("method", "attr:step", "super().step", 20),
+        ("call", "py:helper", "torch.nn.modules.act.helper", 21),
+        ("call", "py:helper", "torch.nn.modules.act.helper", 24),
     ]
     by_name = {r.name: r for r in facts.references}
     assert by_name["torch.relu"].column == 4
@@ -221,7 +221,7 @@ def run(arg=torch.float32):
 def g(): pass
 """
     )
-    assert [(k, n) for _, k, n, _, _ in uses(facts, "address")] == [
+    assert [(k, n) for _, k, n, _ in uses(facts, "address")] == [
         ("py:add", "torch.add"),
         ("py:imported", "m.imported"),
         ("py:local_function", "torch.nn.modules.act.local_function"),
@@ -280,7 +280,7 @@ def f(x):
     ops.aten.sub(x)
 """
     )
-    assert [(k, n) for _, k, n, _, _ in uses(facts, "call")] == [
+    assert [(k, n) for _, k, n, _ in uses(facts, "call")] == [
         ("op:add", "torch.ops.aten.add.Tensor"),
         ("op:mm", "torch.ops.aten.mm"),
         ("op:neg", "torch.ops.prims.neg"),
@@ -310,7 +310,7 @@ def g():
         "fast.f",
         "late.l",
     ]
-    assert uses(facts, "star") == [("star", "py:p", "torch.nn.p", 4, -1)]
+    assert uses(facts, "star") == [("star", "py:p", "torch.nn.p", 4)]
     aliases = definitions(facts, "alias")
     m = "torch.nn.modules.act"
     assert list(aliases) == [f"{m}.y", f"{m}.w", f"{m}.f"]
@@ -318,7 +318,7 @@ def g():
     assert (aliases[f"{m}.w"].line, aliases[f"{m}.w"].column) == (3, 24)
     assert [t.name for t in targets(facts, aliases[f"{m}.w"])] == ["torch.nn.modules.x.z"]
     assert not definitions(parse(source, role="test"), "alias")
-    assert ("call", "py:q", "q", 2, 0) in uses(parse("from m import *\nq()\nprint()\n"), "call")
+    assert ("call", "py:q", "q", 2) in uses(parse("from m import *\nq()\nprint()\n"), "call")
 
 
 def test_aliases() -> None:
@@ -385,7 +385,7 @@ def run(x, table):
     table[0](x)
 """
     )
-    assert uses(facts, "launch") == [("launch", "py:kernel", "torch.nn.modules.act.kernel", 6, -1)]
+    assert uses(facts, "launch") == [("launch", "py:kernel", "torch.nn.modules.act.kernel", 6)]
 
 
 def test_bindings_of_operators() -> None:
@@ -584,7 +584,7 @@ def test_encodings_and_line_ends() -> None:
         facts = parse(data)
         assert not facts.problems
         assert [d.line for d in facts.definitions] == [1, 3, 4]
-        assert uses(facts, "call") == [("call", "py:g", "torch.nn.modules.act.g", 3, 0)]
+        assert uses(facts, "call") == [("call", "py:g", "torch.nn.modules.act.g", 3)]
     assert [p.kind for p in parse(b"x = '\xe9'\n").problems] == ["encoding"]
 
 

@@ -20,6 +20,8 @@ from torchtalkd.store.database import open_view
 from torchtalkd.store.errors import Locked, NoIndex, NotPermitted, Unusable, is_damage
 from torchtalkd.store.view import View
 
+__all__ = ["BuildResult", "Index", "Kept", "is_damaged", "kept_index", "open_index"]
+
 POLL_SECONDS: Final = 0.2
 """How often a first build by another process is looked at."""
 

@@ -13,7 +13,6 @@ import socket
 import stat
 import struct
 import sys
-import tempfile
 import zlib
 from collections.abc import Mapping
 from pathlib import Path
@@ -86,6 +85,8 @@ def run_folder(environment: Mapping[str, str], *, make: bool = True) -> Path:
 def elsewhere(folder: Path) -> Path:
     """A private folder that stands in for a run folder that takes no socket, recorded in that one.
     Raises OSError."""
+    import tempfile  # hardly ever needed, and slow to load
+
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)

@@ -45,7 +45,7 @@ async def run(argv: list[str], handle: Handle, send: Send) -> None:
         told = Told("", f"torchtalkd: {sentence}\n", 2 if error.kind == "ManifestError" else 1)
     except ConnectionError:
         raise
-    except Exception as error:
+    except Exception as error:  # noqa: BLE001 - one question's failure is the answer to it, no more
         cause = error.__cause__ if isinstance(error, NotReady) else error
         if not isinstance(error, NotReady):
             log.exception("a command failed")
@@ -68,13 +68,13 @@ async def _told(argv: list[str], handle: Handle, send: Send) -> Told:
     except SystemExit as stop:
         # The client has looked at it before: this is one that speaks to us without our program.
         raise cli.WrongCall("torchtalkd", "that asks for help, not for an answer") from stop
+    begun = time.monotonic()
     tree = await handle.tree()
     log.info("%s, about %s", arguments.command, tree.root.path)
     if arguments.command == "index build":
         return await _build(tree, handle, arguments, send)
     if arguments.command not in ("trace", "search"):
         raise cli.WrongCall("torchtalkd", f"the daemon does not do {arguments.command}")
-    begun = time.monotonic()
     async with _reporting(tree, send) as report:
         await tree.first(report)
     answer = await handle.ask(ask.question(arguments), PATIENCE)
@@ -86,10 +86,10 @@ def _remarks(tree: Tree, begun: float) -> Iterator[str]:
     state = tree.state()
     if state.error:
         yield (
-            f"torchtalkd: {state.error}: this answer is from revision {state.revision}, not brought up to date\n"
+            f"torchtalkd: {state.error}: this answer is from revision {state.revision},"
+            " not brought up to date\n"
         )
-    elif state.note and tree.swept_since(begun):
-        yield f"torchtalkd: {state.note}\n"
+    yield from (f"torchtalkd: {note}\n" for note in tree.notes_since(begun))
 
 
 async def _build(tree: Tree, handle: Handle, arguments: Namespace, send: Send) -> Told:

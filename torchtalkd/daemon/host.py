@@ -28,7 +28,8 @@ T = TypeVar("T")
 
 MOST_TREES: Final = 8
 """Trees that stay open; the one not asked about for longest is closed."""
-THREADS: Final = 4
+THREADS: Final = 2
+"""For questions: they share one interpreter, and each thread warms a view of its own."""
 REST_SECONDS: Final = 60.0
 """Without a question for this long, caches are given back."""
 
@@ -142,8 +143,8 @@ class Host:
         if tree is None:
             self._make_room()
             tree = self._trees[key] = Tree(root, folder, self.keepers, self._threads)
+            tree.begin()
         tree.used = time.monotonic()
-        tree.begin()
         return tree
 
     def _make_room(self) -> None:

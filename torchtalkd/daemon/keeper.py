@@ -42,10 +42,14 @@ def main() -> None:
 
 def _served(request: dict[str, Any], reports: Any) -> dict[str, Any]:
     said = 0.0
+    begun = time.monotonic()
+    swept = 0.0
 
     def progress(step: Progress) -> None:
-        nonlocal said
+        nonlocal said, swept
         now = time.monotonic()
+        if step.phase == "sweep":
+            swept = now - begun
         if now - said >= _REPORT_SECONDS or step.done == step.total:
             said = now
             reports.write(json.dumps({"progress": tuple(step)}) + "\n")
@@ -67,4 +71,4 @@ def _served(request: dict[str, Any], reports: Any) -> dict[str, Any]:
 
         traceback.print_exc()
         return {"failed": type(error).__name__, "message": f"{type(error).__name__}: {error}"}
-    return {"built": asdict(built)}
+    return {"built": asdict(built), "swept": swept}

@@ -12,7 +12,7 @@ import os
 import sys
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from torchtalkd.engine.engine import BuildResult
 from torchtalkd.wire import PACKAGE
@@ -34,6 +34,14 @@ class BuildFailed(Exception):
         self.kind = kind
 
 
+class Built(NamedTuple):
+    """What a keeper did."""
+
+    result: BuildResult
+    swept: float
+    """Seconds that looking for changes took."""
+
+
 class _Keeper:
     """One process."""
 
@@ -41,7 +49,7 @@ class _Keeper:
         self.process = process
         self.read = 0
 
-    async def build(self, request: dict[str, Any], progress: Callable[[str, int, int], None]) -> BuildResult:
+    async def build(self, request: dict[str, Any], progress: Callable[[str, int, int], None]) -> Built:
         """Sends one request and follows its reports. Raises BuildFailed."""
         assert self.process.stdin is not None
         assert self.process.stdout is not None
@@ -59,7 +67,7 @@ class _Keeper:
                 built = report["built"]
                 built["notes"] = tuple(built["notes"])
                 self.read += built["parsed"]
-                return BuildResult(**built)
+                return Built(BuildResult(**built), float(report["swept"]))
         code = await self.process.wait()
         raise BuildFailed("KeeperDied", f"the process that reads the tree ended (exit code {code})")
 
@@ -87,7 +95,7 @@ class Keepers:
         workers: int | None = None,
         verify: bool = False,
         progress: Callable[[str, int, int], None],
-    ) -> BuildResult:
+    ) -> Built:
         """Brings an index up to date. Raises BuildFailed."""
         keeper = self._idle.pop() if self._idle else await self._started()
         self._busy.add(keeper)

@@ -132,7 +132,7 @@ class Server:
         except asyncio.CancelledError:
             # The daemon ends, or retires, and this client finds the next one.
             pass
-        except Exception:
+        except Exception:  # noqa: BLE001 - one client's failure touches no other
             log.exception("a client that wanted %r was left", client.want)
         finally:
             self._clients.discard(client)
@@ -174,6 +174,7 @@ class Server:
     async def _mcp(
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, handle: Handle, note: str
     ) -> None:
+        loading = asyncio.get_running_loop().run_in_executor(None, _mcp_front_end)
         try:
             async with asyncio.timeout(ROOT_SECONDS):
                 tree = await handle.tree()
@@ -183,8 +184,7 @@ class Server:
             raise _Wrong(str(error)) from error
         await _send(writer, {"ok": True, "root": str(tree.root.path), "note": note})
         log.info("an agent's session begins, about %s", tree.root.path)
-        loop = asyncio.get_running_loop()
-        serve = await loop.run_in_executor(None, _mcp_front_end)
+        serve = await loading
         await serve(reader, writer, handle, note)
         log.info("an agent's session ends")
 

@@ -11,8 +11,9 @@ from __future__ import annotations
 
 import asyncio
 import os
-import sqlite3
+import threading
 import time
+from collections import deque
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -23,9 +24,10 @@ from torchtalkd.daemon.keepers import BuildFailed, Keepers
 from torchtalkd.daemon.views import Views
 from torchtalkd.engine.engine import BuildResult
 from torchtalkd.frontends.host import NotReady, RootState
+from torchtalkd.index import is_damaged
 from torchtalkd.queries.answers import Answer
 from torchtalkd.roots import Root
-from torchtalkd.store.errors import NoIndex, StoreError, Unusable, is_damage
+from torchtalkd.store.errors import NoIndex, StoreError
 from torchtalkd.store.view import View
 
 T = TypeVar("T")
@@ -38,6 +40,7 @@ PATIENCE: Final = 0.15
 """Seconds that a question waits for a sweep."""
 REREAD_PATIENCE: Final = 2.0
 """Seconds that it waits where what it cites has changed."""
+_NOTES_KEPT: Final = 50
 LOCKED_SECONDS: Final = 0.2
 """How often a first build by another process is looked at."""
 
@@ -66,6 +69,7 @@ class Tree:
         self._error = ""
         self._error_kind = ""
         self._notes: tuple[str, ...] = ()
+        self._said: deque[tuple[float, str]] = deque(maxlen=_NOTES_KEPT)
 
     # -- what it is
 
@@ -100,8 +104,7 @@ class Tree:
         """
         self.used = time.monotonic()
         asked = self.used
-        since = asked if self._took < QUICK_SECONDS else None
-        late = self._due() and not await self._swept(patience, since)
+        late = not await self._fresh(asked, patience)
         if not self._revision and not self._found():
             raise NotReady(self._why_not_ready())
         answer, moved = await self._answered(question)
@@ -143,24 +146,30 @@ class Tree:
                 await asyncio.sleep(LOCKED_SECONDS)
 
     def begin(self) -> None:
-        """Starts a sweep in the background, if one is due."""
-        if self._due():
-            self._sweeping()
+        """Starts a sweep in the background."""
+        self._sweeping()
 
     def rest(self) -> None:
         """Lets go of what only makes the next question quicker."""
         self._views.renew()
 
-    def _due(self) -> bool:
-        return (
-            self._sweep is not None
-            or self._took < QUICK_SECONDS
-            or time.monotonic() - max(self._begun, self._tried) > FRESH_SECONDS
-        )
+    async def _fresh(self, asked: float, patience: float) -> bool:
+        """Whether the index is fresh enough for a question, after waiting for that a while."""
+        if self._took < QUICK_SECONDS:
+            return await self._swept(patience, since=asked)
+        age = asked - self._begun
+        if age <= FRESH_SECONDS:
+            if age > FRESH_SECONDS / 2:
+                # Where somebody asks all the time, nobody has to wait.
+                self._sweeping()
+            return True
+        if self._error and self._sweep is None and asked - self._tried < FRESH_SECONDS:
+            return False
+        return await self._swept(patience)
 
-    def swept_since(self, moment: float) -> bool:
-        """Whether a sweep that ended well began after a moment."""
-        return self._begun >= moment
+    def notes_since(self, moment: float) -> list[str]:
+        """What sweeps had to say that ended after a moment."""
+        return list(dict.fromkeys(note for at, note in self._said if at >= moment))
 
     async def _swept(self, seconds: float, since: float | None = None) -> bool:
         """Waits for the running sweep, or a new one (one that began after `since`), up to a time;
@@ -198,10 +207,11 @@ class Tree:
             raise
         else:
             self._error = self._error_kind = ""
-            self._begun, self._took = begun, time.monotonic() - begun
-            self._notes = built.notes
-            self._known(built.revision)
-            return built
+            self._begun, self._took = begun, built.swept
+            self._notes = built.result.notes
+            self._said.extend((time.monotonic(), note) for note in self._notes)
+            self._known(built.result.revision)
+            return built.result
         finally:
             self._sweep = None
 
@@ -248,8 +258,8 @@ class Tree:
             self._identity = self._views.identity()
         try:
             return await self._in_thread(question)
-        except (Unusable, NoIndex, sqlite3.DatabaseError) as error:
-            if isinstance(error, sqlite3.Error) and not is_damage(error):
+        except Exception as error:
+            if not (is_damaged(error) or isinstance(error, NoIndex)):
                 raise
         while self._sweep is not None:
             await asyncio.wait([self._sweep])
@@ -283,11 +293,11 @@ class _Asking:
         self._views = views
         self._root = root
         self._view: View | None = None
-        self._stopped = False
+        self._stopped = threading.Event()
 
     def run(self, question: Callable[[View], T]) -> tuple[T, bool]:
         """Asks with a view lent for it."""
-        if self._stopped:
+        if self._stopped.is_set():
             raise Stopped
         age, self._view = self._views.take()
         view = self._view
@@ -299,7 +309,7 @@ class _Asking:
             raise
         finally:
             self._view = None
-        if self._stopped:
+        if self._stopped.is_set():
             view.close()
         else:
             self._views.give(age, view)
@@ -307,7 +317,7 @@ class _Asking:
 
     def stop(self) -> None:
         """Ends the question as soon as it reads the next row."""
-        self._stopped = True
+        self._stopped.set()
         view = self._view
         if view is not None:
             view.interrupt()
@@ -320,6 +330,9 @@ def _moved(view: View, answer: Answer, root: Path) -> bool:
         cited[item.file] = cited[item.declared_file] = None
     cited.pop("", None)
     for path in cited:
+        if path.startswith("/") or ".." in path.split("/"):
+            # No sweep writes such a row: whoever did must not choose what is looked at.
+            continue
         known = view.file(path)
         try:
             found = os.stat(root / path)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, NamedTuple
 
 from tree_sitter import Node
@@ -102,8 +103,16 @@ class Collector:
         self.guard = ""
         self.metal_kernels: frozenset[int] = frozenset()
         """Offsets behind the word `kernel` of a Metal function."""
-        self.mentions_pybind11 = b"pybind" in text.data or b"py::" in text.data
-        self.mentions_register_operators = b"RegisterOperators" in text.data
+
+    @cached_property
+    def mentions_pybind11(self) -> bool:
+        """Whether the text can bind anything by pybind11 at all."""
+        return b"pybind" in self.data or b"py::" in self.data
+
+    @cached_property
+    def mentions_register_operators(self) -> bool:
+        """Whether the text can use the older registry at all."""
+        return b"RegisterOperators" in self.data
 
     # -- text
 

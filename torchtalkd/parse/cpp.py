@@ -24,7 +24,7 @@ from torchtalkd.conventions.values import Conventions
 from torchtalkd.facts import FileFacts, Problem, Reference
 from torchtalkd.parse.collector import Collector
 from torchtalkd.parse.cpp_macros import add_expansions, add_macros
-from torchtalkd.parse.cpp_skeleton import unreadable_bodies
+from torchtalkd.parse.cpp_skeleton import bodies, gaps, touched_by
 from torchtalkd.parse.cpp_text import Directives, Macro, Text, blanked, decoded, directives, without
 from torchtalkd.parse.cpp_uses import lift, settle, statements
 from torchtalkd.parse.cpp_values import add_values
@@ -156,19 +156,35 @@ def _add_skeleton(
     errors = _uncontained(collector, data, errors)
     if not errors:
         return
-    unreadable = unreadable_bodies(data, errors)
-    if unreadable is None:
+    found = bodies(data)
+    if found is None:
         others = [(start, end) for start, end, _, number in lines.branches if number]
         for branch in others:
             data = without(data, [branch])
-        unreadable = unreadable_bodies(data, errors) if others else None
+        found = bodies(data) if others else None
+    if found is None:
+        return
+    unreadable = touched_by(found.bodies, errors)
     if not unreadable:
         return
-    edges = [0, *(edge for body in unreadable for edge in body), len(data)]
-    ranges = [_range(collector.text, *edges[at : at + 2]) for at in range(0, len(edges), 2)]
+    windows, scopes = [(0, len(data))], []
+    namespaces = [start for start, scope in collector.scopes if not scope.inside_class and not scope.library]
+    if found.namespaces == len(namespaces):
+        # Every namespace was read, so what was lost is near the errors.
+        heads = [data.find(b"{", start) + 1 for start in namespaces]
+        windows = [
+            (max([begin, *(head for head in heads if head <= end)]), end)
+            for begin, end in _windows(data, errors)
+        ]
+        scopes = [(start, replace(collector.scope_at(start), end=_FAR), None, "") for start, _ in windows]
+    ranges = [
+        _range(collector.text, start, end)
+        for first, last in windows
+        for start, end in gaps(unreadable, first, last)
+    ]
     parser = Parser(_LANGUAGES[grammar], included_ranges=ranges)
     variant = Collector(collector.path, collector.language, Text(data), known, lines, table)
-    walk(variant, parser.parse(data).root_node, grammar)
+    walk(variant, parser.parse(data).root_node, grammar, scopes)
     before = len(collector.definitions)
     _merge(collector, variant, repair=True)
     added = [

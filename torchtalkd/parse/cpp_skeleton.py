@@ -12,10 +12,12 @@ import re
 from typing import NamedTuple
 
 _TOKEN = re.compile(
-    rb'//[^\n]*|/\*.*?\*/|\bR"([^()\\\s]{0,16})\(.*?\)\1"|"(?:[^"\\\n]|\\.)*"|'
-    rb"'(?:[^'\\\n]|\\.)*'|^[ \t]*#(?:[^\\\n]+|\\\r?\n|\\.)*|[{}]",
-    re.DOTALL | re.MULTILINE,
+    rb'//[^\n]*|/\*.*?\*/|R"([^()\\\s]{0,16})\(.*?\)\1"|"(?:[^"\\\n]|\\.)*"|'
+    rb"'(?:[^'\\\n]|\\.)*'|[{}]",
+    re.DOTALL,
 )
+"""A comment, string or brace. Each alternative begins with a character of its own, so that the engine
+skips all other text quickly. (The text has no #define lines any more.)"""
 _NAMESPACE_HEAD = re.compile(
     rb"(?:\bnamespace(?:\s+[\w:]+)?(?:\s*\[\[.*?\]\])?|\bextern\s*\"C(?:\+\+)?\")\s*$"
 )
@@ -28,17 +30,28 @@ class Body(NamedTuple):
     end: int
 
 
-def bodies(data: bytes) -> list[Body] | None:
-    """The outermost bodies of a file, in order; None where its braces do not match."""
+class Outermost(NamedTuple):
+    """What the braces of a file tell."""
+
+    bodies: list[Body]
+    """In order."""
+    namespaces: int
+    """How many namespaces there are."""
+
+
+def bodies(data: bytes) -> Outermost | None:
+    """The outermost bodies of a file; None where its braces do not match."""
     found: list[Body] = []
-    namespaces = depth = start = 0
+    namespaces = opened = depth = start = 0
     for match in _TOKEN.finditer(data):
         if match.end() - match.start() != 1:
             continue
         at = match.start()
         if data[at] == ord("{"):
-            if depth == 0 and _NAMESPACE_HEAD.search(data, max(0, at - 200), at):
-                namespaces += 1
+            head = _NAMESPACE_HEAD.search(data, max(0, at - 200), at) if depth == 0 else None
+            if head is not None:
+                opened += 1
+                namespaces += head.group().startswith(b"namespace")
                 continue
             if depth == 0:
                 start = at
@@ -47,23 +60,33 @@ def bodies(data: bytes) -> list[Body] | None:
             depth -= 1
             if depth == 0:
                 found.append(Body(start, at))
-        elif namespaces:
-            namespaces -= 1
+        elif opened:
+            opened -= 1
         else:
             return None
-    return found if depth == 0 and namespaces == 0 else None
+    return Outermost(found, namespaces) if depth == 0 and opened == 0 else None
 
 
-def unreadable_bodies(data: bytes, errors: list[tuple[int, int]]) -> list[Body] | None:
-    """What is inside the bodies that an error touches, in order; None where braces do not match.
-
-    An error that spans several bodies (a lost namespace) touches all of them.
-    """
-    outermost = bodies(data)
-    if outermost is None:
-        return None
+def touched_by(outermost: list[Body], errors: list[tuple[int, int]]) -> list[Body]:
+    """What is inside the bodies that an error touches, in order. An error that spans several bodies
+    (a lost namespace) touches all of them."""
     return [
         Body(body.start + 1, body.end)
         for body in outermost
         if any(start < body.end and body.start < end for start, end in errors)
     ]
+
+
+def gaps(inner: list[Body], first: int, last: int) -> list[tuple[int, int]]:
+    """The text between two offsets without the bodies, as stretches."""
+    found = []
+    position = first
+    for start, end in inner:
+        if end <= first or start >= last:
+            continue
+        if start > position:
+            found.append((position, start))
+        position = max(position, end)
+    if position < last:
+        found.append((position, last))
+    return found

@@ -60,7 +60,7 @@ class Text:
 
     def __init__(self, data: bytes) -> None:
         self.data = data
-        if data.count(b"\r") == data.count(b"\r\n"):
+        if b"\r" not in data or data.count(b"\r") == data.count(b"\r\n"):
             self.line_starts = list(accumulate(map(len, data.splitlines(keepends=True)), initial=0))
         else:  # splitlines would end a line at a lone carriage return; editors and grammars do not.
             self.line_starts = [0, *(match.end() for match in _NEWLINE.finditer(data))]

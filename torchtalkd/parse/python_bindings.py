@@ -49,9 +49,16 @@ class Bindings:
 
     def __init__(self, python: Python) -> None:
         self.python = python
+        rows = [(union(b.paths) if b.paths else None, b) for b in python.bindings]
+        # Most calls are named plainly: those are looked up, and only the others tried one by one.
         self._patterns = [
-            (re.compile(translate(b.call)), union(b.paths) if b.paths else None, b) for b in python.bindings
+            (re.compile(translate(b.call)), n) for n, (_, b) in enumerate(rows) if not b.call.isidentifier()
         ]
+        self._plain: dict[str, list[int]] = {}
+        for n, (_, b) in enumerate(rows):
+            if b.call.isidentifier():
+                self._plain.setdefault(b.call, []).append(n)
+        self._rows = rows
         self._layers = [(union((layer.pattern,)), layer) for layer in python.layers]
         self.wanted = Wanted(self._wants)
         self._by_call: dict[str, list[tuple[re.Pattern[str] | None, PythonBinding]]] = {}
@@ -73,7 +80,8 @@ class Bindings:
         if known is None:
             if len(self._by_call) > 100_000:  # names are without end, memory is not
                 self._by_call.clear()
-            known = [(paths, b) for call, paths, b in self._patterns if call.fullmatch(last)]
+            numbers = [n for call, n in self._patterns if call.fullmatch(last)] + self._plain.get(last, [])
+            known = [self._rows[n] for n in sorted(numbers)]
             self._by_call[last] = known
         return known
 

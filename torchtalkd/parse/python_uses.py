@@ -62,10 +62,12 @@ class Wanted:
         self.binds = binds
         self.methods: dict[bytes, Use] = {}
         self.own: dict[bytes, Use] = {}
+        self.known: dict[tuple[str, bytes], Use] = {}
+        """By what the root of a dotted name stands for, and the rest of it."""
 
     def trim(self) -> None:
         """Forget what is kept when it is much: a process may live long."""
-        for kept in (self.methods, self.own):
+        for kept in (self.methods, self.own, self.known):
             if len(kept) > _MOST_KEPT:
                 kept.clear()
 
@@ -91,7 +93,7 @@ def read_uses(out: Outline, matches: list[Match], wanted: Wanted) -> list[Bindin
     data, names, told, definitions = out.data, out.names, out.told, out.definitions
     top, local = names.top, names.local
     add, make = out.references.append, partial(tuple.__new__, Reference)
-    methods, own = wanted.methods, wanted.own
+    methods, own, known = wanted.methods, wanted.own, wanted.known
     kept: dict[bytes, Use] = {}
     values: dict[bytes, tuple[str, str]] = {}
     bindings: list[BindingCall] = []
@@ -164,23 +166,28 @@ def read_uses(out: Outline, matches: list[Match], wanted: Wanted) -> list[Bindin
         else:
             use = None if in_class else kept.get(text)
             if use is None:
-                use = _understood(out, text, owner, wanted)
-                if not in_class and len(text) <= _LONGEST_KEPT and text.partition(b".")[0] not in local:
+                root, _, rest = text.partition(b".")
+                if in_class or root in local or len(text) > _LONGEST_KEPT:
+                    use = _understood(out, text, owner, wanted)
+                else:
+                    # What it means depends on what the root stands for alone: the same in all files.
+                    base_name = top.get(root)
+                    use = known.get((base_name, rest)) if base_name else None
+                    if use is None:
+                        use = _understood(out, text, owner, wanted)
+                        if base_name:
+                            known[base_name, rest] = use
                     kept[text] = use
         key, name, kind, binds, width = use
         if binds:
             bindings.append(BindingCall(node, owner, binds))
         if key:
-            arguments = captured["call"][0].child(1)
-            count = arguments.named_child_count if arguments is not None else 0
-            if count > 1 and arguments.type == "generator_expression":
-                count = 1
             if width:
                 row, column = node.end_point
                 column -= width
             else:
                 row, column = node.start_point
-            add(make((key, name, kind, row + 1, column, owner, count)))
+            add(make((key, name, kind, row + 1, column, owner, -1)))
     wanted.trim()
     return bindings
 

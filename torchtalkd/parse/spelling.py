@@ -7,9 +7,20 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from fnmatch import translate
 from os.path import commonprefix
+from typing import NamedTuple
 
 from torchtalkd.conventions.values import Conventions, Cpp, Shape, StubRule
 from torchtalkd.parse.cpp_text import Macro
+
+
+class Callee(NamedTuple):
+    """What a called name is."""
+
+    key: str
+    name: str
+    """Without template arguments."""
+    plain: bool
+    """No macro, launcher or shape: a call of it is a call and nothing else."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +48,8 @@ class Spelling:
     """What pybind functions of an unnamed module belong to."""
     value_suffixes: tuple[bytes, ...]
     """How functions passed as plain values are called."""
+    callees: dict[bytes, Callee]
+    """What `cpp_walk` has found out about called names so far, by their bytes as written."""
     judged: dict[str, bool]
     """What `makes_nothing` has found out so far; derived from the fields above alone."""
     cpp: Cpp
@@ -84,6 +97,7 @@ def _compile(conventions: Conventions) -> Spelling:
         stub_rules=cpp.stub_rules,
         python_module=cpp.default_python_module,
         value_suffixes=tuple(suffix.encode() for suffix in cpp.value_suffixes),
+        callees={},
         judged={},
         cpp=cpp,
     )

@@ -43,7 +43,9 @@ def _likest(keys_found: list[str], wanted: str, limit: int) -> list[tuple[str, f
     """Names of about the same length: one of another length cannot be like enough."""
     slack = max(2, len(wanted) * 3 // 10)
     folded = wanted.casefold()
-    choices = [name for key in keys_found if abs(len(name := key.partition(":")[2]) - len(wanted)) <= slack]
+    begin = keys_found[0].index(":") + 1 if keys_found else 0
+    least, most = begin + len(wanted) - slack, begin + len(wanted) + slack
+    choices = [key[begin:] for key in keys_found if least <= len(key) <= most]
     likest = process.extract(wanted, choices, scorer=fuzz.ratio, limit=limit, score_cutoff=LEAST_RATIO)
     found = [(name, score) for name, score, _ in likest]
     found.extend((name, _SAME_BUT_CASE) for name in choices if name.casefold() == folded)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator
+from itertools import accumulate
 from typing import Final, Literal, TypeAlias, get_args
 
 from torchtalkd import keys
@@ -66,16 +68,33 @@ def _names(view: View, text: str, spaces: Iterable[str]) -> dict[str, list[str]]
     """The keys of some spaces whose name contains a text, ignoring case; by space."""
     wanted = keys.operator_name(text).base.casefold() if "::" in text else text.rpartition(".")[2].casefold()
     found: dict[str, list[str]] = {}
-    if not wanted:
+    if not wanted or "\n" in wanted:
         return found
     for space in spaces:
-        for key in view.keys(space):
-            name = keys.last(key)
-            if wanted in name.casefold():
-                found.setdefault(space, []).append(name)
-    for names in found.values():
-        names.sort(key=lambda name: _closeness(name, wanted))
+        text_of, starts, names = _folded(view, space)
+        containing = []
+        at = text_of.find(wanted)
+        while at >= 0:
+            index = bisect_right(starts, at)
+            containing.append(names[index - 1])
+            at = text_of.find(wanted, starts[index]) if index < len(starts) else -1
+        if containing:
+            found[space] = sorted(containing, key=lambda name: _closeness(name, wanted))
     return found
+
+
+def _folded(view: View, space: str) -> tuple[str, list[int], list[str]]:
+    """All names of a space: folded, one a line, in one text; where each begins in it; as written.
+
+    One search through one text takes a tenth of a look at each of 70,000 names.
+    """
+    known: tuple[str, list[int], list[str]] | None = view.kept.get(f"folded {space}")
+    if known is None:
+        names = [keys.last(key) for key in view.keys(space)]
+        folded = [name.casefold() + "\n" for name in names]
+        starts = list(accumulate(map(len, folded), initial=0))[:-1]
+        known = view.kept[f"folded {space}"] = ("".join(folded), starts, names)
+    return known
 
 
 def _closeness(name: str, wanted: str) -> tuple[int, int, str]:

@@ -20,6 +20,9 @@ LAST_ORDINAL = (1 << ID_BITS) - 1
 
 _DECLARES, _LOCAL = 1, 2
 
+_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), sort_keys=True).encode
+"""`json.dumps` would make an encoder for each call."""
+
 
 class Rows(NamedTuple):
     """One file's rows, ready for `executemany`, in the column order of schema.sql."""
@@ -48,9 +51,7 @@ def pack(file_id: int, facts: FileFacts) -> Rows:
             d.dispatch_key,
             d.convention,
             d.guard,
-            json.dumps(d.detail, ensure_ascii=False, separators=(",", ":"), sort_keys=True)
-            if d.detail
-            else None,
+            _json(d.detail) if d.detail else None,
         )
         for ordinal, d in enumerate(facts.definitions[:LAST_ORDINAL])
     ]

@@ -207,8 +207,11 @@ class View:
         """All distinct keys of a space that something is defined under, whose name has a
         beginning; sorted. Reads that part of an index; a whole space is kept."""
         known = self._keys.get(space)
+        first = f"{space}:{begin}"
+        if known is not None and begin:
+            end = bisect_left(known, first[:-1] + chr(ord(first[-1]) + 1))
+            return known[bisect_left(known, first) : end]
         if known is None:
-            first = f"{space}:{begin}"
             found = self._db.execute(
                 "SELECT DISTINCT key FROM definition WHERE key >= ? AND key < ? ORDER BY key",
                 (first, first[:-1] + chr(ord(first[-1]) + 1)),

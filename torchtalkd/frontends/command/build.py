@@ -4,33 +4,13 @@ from __future__ import annotations
 
 import json
 from argparse import Namespace
-from dataclasses import asdict, is_dataclass
-from typing import Protocol
+from dataclasses import asdict
 
 from torchtalkd.frontends.command.opening import asked, chosen
 from torchtalkd.frontends.command.told import Told, printed
-from torchtalkd.index import Index
+from torchtalkd.index import BuildResult, Index
 from torchtalkd.queries.answers import StatusAnswer, as_json
 from torchtalkd.queries.status import status
-
-
-class _Built(Protocol):
-    """What the engine says of a build."""
-
-    @property
-    def revision(self) -> int: ...
-    @property
-    def files(self) -> int: ...
-    @property
-    def parsed(self) -> int: ...
-    @property
-    def removed(self) -> int: ...
-    @property
-    def problems(self) -> int: ...
-    @property
-    def seconds(self) -> float: ...
-    @property
-    def complete(self) -> bool: ...
 
 
 def build(arguments: Namespace) -> int:
@@ -46,11 +26,11 @@ def build(arguments: Namespace) -> int:
     return printed(asked(root, told_of, workers=arguments.workers))
 
 
-def told(root: str, built: _Built | None, answer: StatusAnswer, arguments: Namespace) -> Told:
+def told(root: str, built: BuildResult | None, answer: StatusAnswer, arguments: Namespace) -> Told:
     """What was done, `built` being None where somebody else's index was read as it is."""
     code = 0 if built is None or built.complete else 1
     if arguments.json:
-        done = {"built": asdict(built) if is_dataclass(built) and not isinstance(built, type) else None}
+        done = {"built": asdict(built) if built else None}
         return Told(json.dumps({**as_json(answer), **done}) + "\n", "", code)
     if built is None:
         return Told("", "", code)

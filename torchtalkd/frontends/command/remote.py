@@ -33,21 +33,24 @@ def through_daemon(argv: list[str], arguments: Namespace, *, start: bool) -> int
             "command", source=arguments.source, harness=arguments.harness, start=start
         ) as connection:
             connection.send({"argv": argv, "columns": _columns(), "isatty": sys.stdout.isatty()})
-            return _followed(connection)
+            out, err, code = _followed(connection)
     except NoDaemon:
         return None
     except Refused as refused:
-        _remark(str(refused))
-        return refused.exit
+        out, err, code = "", f"torchtalkd: {refused}\n", refused.exit
     except (WireError, ConnectionError) as error:
         why = str(error) if isinstance(error, WireError) else "the daemon ended while it was asked"
         _remark(f"{why}; this is done without it")
         return None
+    sys.stderr.write(err)
+    sys.stderr.flush()
+    sys.stdout.write(out)
+    return code
 
 
-def _followed(connection: Connection) -> int:
-    """Prints frames up to the exit code. What is to be printed waits for that one, so that a daemon
-    that ends in between leaves nothing half said."""
+def _followed(connection: Connection) -> tuple[str, str, int]:
+    """What a command says on stdout and stderr, and its exit code. Nothing of it is printed before
+    the exit code is there, so that a daemon that ends in between leaves nothing half said."""
     line: ProgressLine | None = None
     out: list[str] = []
     err: list[str] = []
@@ -63,16 +66,11 @@ def _followed(connection: Connection) -> int:
             elif "error" in frame:
                 raise Refused(str(frame["error"]), int(frame.get("exit", 2)))
             elif "exit" in frame:
-                break
-        else:
-            raise ConnectionResetError("ended before the exit code")
+                return "".join(out), "".join(err), int(frame["exit"])
     finally:
         if line:
             line.close()
-    sys.stderr.write("".join(err))
-    sys.stderr.flush()
-    sys.stdout.write("".join(out))
-    return int(frame["exit"])
+    raise ConnectionResetError("ended before the exit code")
 
 
 def _line(frame: dict[str, Any]) -> ProgressLine:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
+from torchtalkd.frontends.mcp.descriptions import PARAMETERS
 from torchtalkd.queries.search import MODES
 from torchtalkd.queries.trace import FOCUSES
 
@@ -23,16 +24,17 @@ class Parameter(NamedTuple):
     choices: tuple[str, ...] = ()
     """The texts that it may be; empty for any."""
     number: bool = False
+    default: str | int = ""
 
 
 TOOLS: Final[Mapping[str, Mapping[str, Parameter]]] = {
     "get_status": {},
-    "trace": {"func": Parameter(required=True), "focus": Parameter(choices=FOCUSES)},
+    "trace": {"func": Parameter(required=True), "focus": Parameter(choices=FOCUSES, default="full")},
     "search": {
         "query": Parameter(required=True),
-        "mode": Parameter(choices=MODES),
+        "mode": Parameter(choices=MODES, default="bindings"),
         "backend": Parameter(),
-        "limit": Parameter(number=True),
+        "limit": Parameter(number=True, default=10),
     },
 }
 """By tool, by argument; in the order in which they are listed."""
@@ -70,6 +72,30 @@ def checked(tool: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
     for name, parameter in parameters.items():
         if parameter.required and name not in found:
             raise Refused(f"{tool} needs {name}: {usage(tool)}")
+    return found
+
+
+def schema(tool: str) -> dict[str, Any]:
+    """What a tool takes, as JSON Schema of the plainest kind: some clients refuse all others."""
+    parameters = TOOLS[tool]
+    found: dict[str, Any] = {
+        "type": "object",
+        "properties": {name: _described(name, parameter) for name, parameter in parameters.items()},
+    }
+    if required := [name for name, parameter in parameters.items() if parameter.required]:
+        found["required"] = required
+    return found
+
+
+def _described(name: str, parameter: Parameter) -> dict[str, Any]:
+    found: dict[str, Any] = {"type": "integer" if parameter.number else "string"}
+    found["description"] = PARAMETERS[name]
+    if parameter.choices:
+        found["enum"] = list(parameter.choices)
+    if parameter.number:
+        found |= {"minimum": 1, "maximum": MOST_MATCHES}
+    if not parameter.required:
+        found["default"] = parameter.default
     return found
 
 

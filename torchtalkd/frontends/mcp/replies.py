@@ -75,8 +75,8 @@ def status_text(answer: StatusAnswer | None, ready: Ready | None, state: RootSta
 
 def not_ready_text(state: RootState, why: str) -> str:
     """There is no index to answer from yet."""
-    if state.error or not state.indexing:
-        return f"Not available: {state.error or why}"
+    if not state.indexing:
+        return f"Not available: {why}"
     read = f": {state.done} of {state.total} files are read" if state.total else ""
     return (
         f"Still indexing {state.root}, {state.percent} %{read}; nothing can be answered before the first"

@@ -10,21 +10,22 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable
-from typing import Annotated, Any, Final, TypeVar
+from typing import Any, Final, TypeVar
 
 from mcp.server.mcpserver import Context, MCPServer
-from mcp_types import CallToolResult, InputRequiredResult, TextContent, ToolAnnotations
-from pydantic import Field
+from mcp.types import CallToolResult, InputRequiredResult, TextContent, Tool, ToolAnnotations
 
 from torchtalkd import __version__
 from torchtalkd.frontends.host import NotReady, RootHandle
 from torchtalkd.frontends.mcp import replies
-from torchtalkd.frontends.mcp.arguments import MOST_MATCHES, Refused, checked
-from torchtalkd.frontends.mcp.descriptions import DESCRIPTIONS, INSTRUCTIONS, PARAMETERS
-from torchtalkd.queries import ready as readiness
+from torchtalkd.frontends.mcp.arguments import Refused, checked, schema
+from torchtalkd.frontends.mcp.descriptions import DESCRIPTIONS, INSTRUCTIONS
 from torchtalkd.queries import search as searching
-from torchtalkd.queries import status as standing
 from torchtalkd.queries import trace as tracing
+from torchtalkd.queries.answers import StatusAnswer
+from torchtalkd.queries.ready import Ready, ready
+from torchtalkd.queries.status import status
+from torchtalkd.store.view import View
 
 T = TypeVar("T")
 
@@ -43,6 +44,11 @@ _MOST_INSTRUCTIONS: Final = 2_047
 class TorchtalkServer(MCPServer[Any]):
     """Checks the arguments of a call before the library does: what it refuses is said in words of
     the tools, and what the library would ignore in silence is refused."""
+
+    async def list_tools(self) -> list[Tool]:
+        """The tools, with schemas of our own: the library's repeat each name as a title."""
+        tools = await super().list_tools()
+        return [tool.model_copy(update={"input_schema": schema(tool.name)}) for tool in tools]
 
     async def call_tool(
         self, name: str, arguments: dict[str, Any], context: Context[Any, Any] | None = None
@@ -90,26 +96,23 @@ class _Desk:
     def __init__(self, root: RootHandle, note: str) -> None:
         self._root = root
         self._note = note
-        self._told = False
-        """Whether an answer has had the note."""
+        self._told: set[str] = set()
+        """The notes that an answer has had."""
 
     async def get_status(self) -> CallToolResult:
         """What is indexed."""
+        answer, counts = None, None
         try:
-            answer, counts = await self._root.ask(lambda view: (standing.status(view), readiness.ready(view)))
-        except NotReady:
-            state = self._root.state()
-            notes = [state.error, self._note or state.note]
-            return _said(replies.status_text(None, None, state, [n for n in notes if n]))
+            answer, counts = await self._root.ask(_standing)
+        except NotReady as error:
+            why = [] if self._root.state().indexing else [str(error)]
+        else:
+            why = [*replies.state_notes(self._root.state())]
         state = self._root.state()
-        notes = [*replies.state_notes(state), self._note or state.note]
-        return _said(replies.status_text(answer, counts, state, [n for n in notes if n]))
+        notes = dict.fromkeys([*why, self._note, state.note])
+        return _said(replies.status_text(answer, counts, state, [note for note in notes if note]))
 
-    async def trace(
-        self,
-        func: Annotated[str, Field(description=PARAMETERS["func"])],
-        focus: Annotated[tracing.Focus, Field(description=PARAMETERS["focus"])] = "full",
-    ) -> CallToolResult:
+    async def trace(self, func: str, focus: tracing.Focus = "full") -> CallToolResult:
         """Where a name is implemented."""
         try:
             answer = await self._asked(lambda view: tracing.trace(view, func, focus))
@@ -119,10 +122,10 @@ class _Desk:
 
     async def search(
         self,
-        query: Annotated[str, Field(description=PARAMETERS["query"])],
-        mode: Annotated[searching.Mode, Field(description=PARAMETERS["mode"])] = "bindings",
-        backend: Annotated[str, Field(description=PARAMETERS["backend"])] = "",
-        limit: Annotated[int, Field(description=PARAMETERS["limit"], ge=1, le=MOST_MATCHES)] = 10,
+        query: str,
+        mode: searching.Mode = "bindings",
+        backend: str = "",
+        limit: int = 10,
     ) -> CallToolResult:
         """What has a name like this."""
         try:
@@ -132,7 +135,7 @@ class _Desk:
         # That nothing matches is an answer; a backend that does not exist is a mistake.
         return _said(replies.search_text(answer, self._notes(), limit), is_error=bool(answer.error))
 
-    async def _asked(self, question: Callable[[Any], T]) -> T:
+    async def _asked(self, question: Callable[[View], T]) -> T:
         """The answer to a question; the first index of a small tree is waited for. Raises NotReady."""
         deadline = time.monotonic() + FIRST_INDEX_SECONDS
         while True:
@@ -146,16 +149,22 @@ class _Desk:
             await asyncio.sleep(_POLL_SECONDS)
 
     def _notes(self) -> list[str]:
+        """What an answer must say beside itself: of its index each time, all else once."""
         state = self._root.state()
-        notes = [*replies.state_notes(state)]
-        note = self._note or state.note
-        if note and not self._told:
-            notes.append(note)
-            self._told = True
-        return notes
+        once = [n for n in dict.fromkeys((self._note, state.note)) if n and n not in self._told]
+        self._told.update(once)
+        return [*replies.state_notes(state), *once]
 
     def _not_ready(self, error: NotReady) -> CallToolResult:
         return _said(replies.not_ready_text(self._root.state(), str(error)), is_error=True)
+
+
+def _standing(view: View) -> tuple[StatusAnswer, Ready]:
+    """What the status says of a revision: counting its rows takes some 50 ms, so they are kept."""
+    found: tuple[StatusAnswer, Ready] | None = view.kept.get("mcp_status")
+    if found is None:
+        found = view.kept["mcp_status"] = (status(view), ready(view))
+    return found
 
 
 def _said(text: str, *, is_error: bool = False) -> CallToolResult:

@@ -12,14 +12,13 @@ from collections.abc import AsyncIterator
 from typing import Any, Final, cast
 
 from mcp.server.stdio import stdio_server
-from mcp_types import (
+from mcp.types import (
     INVALID_REQUEST,
     PARSE_ERROR,
     JSONRPCNotification,
     JSONRPCRequest,
     jsonrpc_message_adapter,
 )
-from pydantic import ValidationError
 
 from torchtalkd.frontends.host import RootHandle
 from torchtalkd.frontends.mcp.server import build_server
@@ -65,7 +64,7 @@ class _Wire:
                 continue
             try:
                 message = jsonrpc_message_adapter.validate_json(line, by_name=False)
-            except ValidationError:
+            except ValueError:
                 await self._refuse(*_mistake(line))
                 continue
             if isinstance(message, JSONRPCRequest):

@@ -21,26 +21,25 @@
 
 ; 9-11: calls. The arguments are not asked for: a match would stay open until they come, and all
 ; that are open are tried with each node, so that 20,000 calls within each other took minutes.
-(call function: (identifier) @callee) @call
-(call function: (attribute) @callee) @call
+(call function: (identifier) @callee)
+(call function: (attribute) @callee)
 (call function: (subscript value: [(identifier) (attribute)] @callee))
 ; 12: a plain or dotted name where its value is used. (Each match costs a microsecond, and most
-; attributes are of local variables: so not every place where a value can stand is here.)
+; plain names are of local variables: they are asked for only where functions are handed on.)
 [
   (argument_list [(identifier) (attribute)] @value)
   (keyword_argument value: [(identifier) (attribute)] @value)
-  (assignment right: [(identifier) (attribute)] @value)
-  (default_parameter value: [(identifier) (attribute)] @value)
-  (typed_default_parameter value: [(identifier) (attribute)] @value)
+  (assignment right: (attribute) @value)
+  (default_parameter value: (attribute) @value)
+  (typed_default_parameter value: (attribute) @value)
   (decorator [(identifier) (attribute)] @value)
-  (return_statement [(identifier) (attribute)] @value)
+  (return_statement (attribute) @value)
   (list [(identifier) (attribute)] @value)
   (tuple [(identifier) (attribute)] @value)
   (set [(identifier) (attribute)] @value)
-  (expression_list [(identifier) (attribute)] @value)
-  (pair key: [(identifier) (attribute)] @value)
+  (expression_list (attribute) @value)
+  (pair key: (attribute) @value)
   (pair value: [(identifier) (attribute)] @value)
-  (comparison_operator [(identifier) (attribute)] @value)
-  (conditional_expression [(identifier) (attribute)] @value)
-  (except_clause [(identifier) (attribute)] @value)
+  (comparison_operator (attribute) @value)
+  (conditional_expression (attribute) @value)
 ]

@@ -1,0 +1,135 @@
+"""Calls in a C++ text: what the called name is, and what macros and methods of a call bind.
+
+The walk (`cpp_walk`) handles plain calls itself, for they are most of all it meets; what is not
+plain comes here: macros, launches, and the shapes that look like calls.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from tree_sitter import Node
+
+from torchtalkd import keys
+from torchtalkd.parse.collector import Collector, MacroUse, Scope
+from torchtalkd.parse.shapes import dispatch_stub, macro_use, pybind11, register_operators, torch_library
+from torchtalkd.parse.spelling import Callee
+
+CAPITALS: Final = re.compile(r"[A-Z][A-Z0-9_]+$")
+"""What a macro is called."""
+_STATEMENT_PARENTS: Final = frozenset(
+    {"expression_statement", "ERROR", "translation_unit", "declaration_list"}
+)
+"""What a use that can define something stands in directly; another use is part of an expression."""
+_MOST_CALLEES: Final = 200_000
+"""Names that are kept: a process may live long."""
+
+
+def understood(collector: Collector, raw: bytes) -> Callee:
+    """What a called name is; kept, for the same names are called in every file."""
+    spelling = collector.spelling
+    name = raw.decode("utf-8", "replace")
+    if "<" in name:
+        name = keys.without_template_arguments(name)
+    key = keys.cpp(name)
+    shape = spelling.shapes.get(keys.last(key))
+    shaped = shape is not None and shape.shape in ("register_operators", "pybind11")
+    callee = Callee(key, name, not (CAPITALS.match(name) or name in spelling.launchers or shaped))
+    if len(spelling.callees) > _MOST_CALLEES:
+        spelling.callees.clear()
+    spelling.callees[raw] = callee
+    return callee
+
+
+def not_plain(
+    collector: Collector, scope: Scope, key: str, name: str, start: int, arguments: Node, launches: set[int]
+) -> None:
+    """A call that is a launch, a macro or a shape."""
+    count = arguments.named_child_count
+    spelling = collector.spelling
+    if start in launches or name in spelling.launchers:
+        collector.refer("launch", key, name, start, scope.ordinal, count)
+        return
+    if CAPITALS.match(name):
+        at_file_scope = not scope.body or scope.library is not None
+        if at_file_scope and _file_scope_macro(collector, scope, name, _call_of(arguments), arguments):
+            return
+        if name.startswith(spelling.dispatch_macros):
+            _dispatch_name(collector, scope, arguments)
+        collector.refer("macro", keys.macro(name), name, start, scope.ordinal, count)
+        return
+    shape = spelling.shapes[keys.last(key)]
+    if shape.shape == "register_operators":
+        register_operators.constructor(collector, scope, arguments)
+    else:
+        pybind11.constructor(collector, scope, _call_of(arguments), arguments)
+
+
+def _file_scope_macro(collector: Collector, scope: Scope, name: str, call: Node, arguments: Node) -> bool:
+    """A macro used where it can define something. True when it was read as a binding."""
+    parent = call.parent
+    if parent is not None and parent.type not in _STATEMENT_PARENTS:
+        return False
+    spelling = collector.spelling
+    collector.macro_offsets.add(call.start_byte)
+    shape = spelling.shapes.get(name)
+    if shape is not None and shape.shape == "dispatch_stub":
+        dispatch_stub.read(collector, scope, shape, call, arguments)
+        return True
+    if name in collector.macros:
+        collector.uses.append(use_of(collector, scope, name, call, call.end_byte, 0))
+        return False
+    if not spelling.makes_nothing(name):
+        macro_use.read(collector, scope, name, call, arguments)
+    return False
+
+
+def use_of(collector: Collector, scope: Scope, name: str, node: Node, end: int, body_owner: int) -> MacroUse:
+    """The use of a macro of this file that a node is, to be expanded."""
+    text = collector.data[node.start_byte : end].decode("utf-8", "replace")
+    return MacroUse(
+        text,
+        node.start_byte,
+        scope.prefix,
+        scope.ordinal,
+        scope.local,
+        scope.library,
+        name,
+        body_owner,
+        node.end_byte,
+    )
+
+
+def _dispatch_name(collector: Collector, scope: Scope, arguments: Node) -> None:
+    for argument in arguments.named_children[:6]:
+        if argument.type == "string_literal":
+            text = collector.slice(argument)[1:-1]
+            collector.refer("dispatch_name", keys.cpp(text), text, argument.start_byte, scope.ordinal)
+            return
+
+
+def _call_of(arguments: Node) -> Node:
+    """The call expression that an argument list belongs to."""
+    call = arguments.parent
+    assert call is not None, "the query matches argument lists inside calls"
+    return call
+
+
+def binding_method(collector: Collector, scope: Scope, name_node: Node, name: str) -> bool:
+    """A method that binds a name, on a library, a pybind module or class, or RegisterOperators."""
+    call = name_node.parent
+    while call is not None and call.type != "call_expression":
+        call = call.parent
+    arguments = call.child_by_field_name("arguments") if call is not None else None
+    if call is None or arguments is None:
+        return False
+    return (
+        torch_library.method(collector, scope, call, name, arguments)
+        or register_operators.method(collector, scope, call, name, arguments)
+        or pybind11.method(collector, scope, call, name, arguments)
+    )
+
+
+METHODS: Final = frozenset((*torch_library.METHODS, *register_operators.METHODS, *pybind11.METHODS))
+"""Names of the methods that may bind."""

@@ -1,0 +1,214 @@
+"""Definitions in a C++ text: namespaces, classes, functions, declarations, method tables.
+
+One handler for each kind of match; a handler returns the scope that it opens, if any. Names
+that a manifest gives a shape go to `torchtalkd.parse.shapes`.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from tree_sitter import Node
+
+from torchtalkd import keys
+from torchtalkd.parse.collector import Collector, Scope
+from torchtalkd.parse.cpp_calls import CAPITALS, use_of
+from torchtalkd.parse.cpp_names import STATEMENTS, Declarator, declarator, result_type
+from torchtalkd.parse.shapes import (
+    macro_use,
+    method_table,
+    pybind11,
+    register_operators,
+    structured,
+    torch_library,
+)
+
+Captures = dict[str, list[Node]]
+
+_HEAD_STATIC: Final = re.compile(rb"\bstatic\b")
+_AUTOGRAD_BASE: Final = re.compile(r"\bFunction<\s*(?:\w+::)*(\w+)")
+
+
+def namespace(collector: Collector, scope: Scope, captures: Captures) -> Scope:
+    """A namespace; one in capitals leaves no trace in names."""
+    node = captures["scope"][0]
+    named = node.child_by_field_name("name")
+    name = "".join(collector.slice(named).split()) if named is not None else ""
+    prefix, local = scope.prefix, scope.local or not name
+    # `inline namespace CPU_CAPABILITY`: the compiler's flags name it, no text refers to it.
+    unnamed = CAPITALS.match(name) and collector.data.startswith(b"inline", node.start_byte)
+    if name and not unnamed:
+        prefix = f"{prefix}{name}::"
+    return _noted(collector, node, Scope(node.end_byte, prefix, scope.ordinal, local=local))
+
+
+def _noted(collector: Collector, node: Node, scope: Scope) -> Scope:
+    """Keep a scope that is no function's, for what is found in the text afterwards."""
+    collector.scopes.append((node.start_byte, scope))
+    return scope
+
+
+def class_(collector: Collector, scope: Scope, captures: Captures) -> Scope:
+    """A class or struct with a body."""
+    node, named = captures["scope"][0], captures["name"][0]
+    name = "".join(collector.slice(named).split())
+    if "<" in name:
+        name = keys.without_template_arguments(name)
+    full = scope.prefix + name
+    ordinal = collector.define(
+        "class", keys.cpp(name), full, named.start_byte, node.end_byte, scope=scope.ordinal, local=scope.local
+    )
+    bases = next((child for child in node.children if child.type == "base_class_clause"), None)
+    if bases is not None:
+        for base in bases.named_children:
+            if base.type not in ("access_specifier", "comment"):
+                text = collector.slice(base)
+                written = keys.without_template_arguments(text)
+                collector.refer("base", keys.cpp(written), written, base.start_byte, ordinal)
+                match = _AUTOGRAD_BASE.search(text)
+                if match and match.group(1) == keys.cpp_last(name):
+                    collector.define(
+                        "autograd_function",
+                        keys.cpp(name),
+                        full,
+                        named.start_byte,
+                        node.end_byte,
+                        scope=scope.ordinal,
+                        convention="autograd_function",
+                    )
+    inner = Scope(node.end_byte, full + "::", ordinal, scope.body, inside_class=True, local=scope.local)
+    return _noted(collector, node, inner)
+
+
+def function(collector: Collector, scope: Scope, captures: Captures) -> Scope | None:
+    """A function with a body, or what a macro makes of one."""
+    node = captures["scope"][0]
+    body = node.child_by_field_name("body")
+    if node.type == "declaration":
+        # A body whose last statement lacks its semicolon reads as an initialiser.
+        if scope.body:
+            return None
+        body = node
+    found = declarator(captures["declarator"][0], collector.data)
+    if found is None:
+        return None
+    head = collector.data[node.start_byte : captures["declarator"][0].start_byte]
+    if found.macro_arguments is not None or (CAPITALS.match(found.name) and not head.strip()):
+        opened = _macro_head(collector, scope, node, found)
+        if opened is not None:
+            return opened
+    if body is None and not any(child.type == "try_statement" for child in node.children):
+        return None  # = default, = delete
+    if found.name in STATEMENTS or found.macro_arguments is not None:
+        return None
+    text = head.decode("utf-8", "replace")
+    kernel = "__global__" in text or node.start_byte in collector.metal_kernels
+    full = scope.prefix + found.name.removeprefix("::") if not found.name.startswith("::") else found.name[2:]
+    ordinal = collector.define(
+        "kernel" if kernel else "function",
+        keys.cpp(found.name),
+        full,
+        found.offset,
+        node.end_byte,
+        scope=scope.ordinal,
+        local=scope.local or (not scope.inside_class and _HEAD_STATIC.search(head) is not None),
+        signature=_signature(found, text),
+        detail={"method": True} if scope.inside_class else None,
+    )
+    prefix = full.rpartition("::")[0]
+    opened = Scope(node.end_byte, f"{prefix}::" if prefix else "", ordinal, True, local=scope.local)
+    pybind11.parameters(collector, opened, found.parameters)
+    torch_library.parameters(opened, found.parameters)
+    return opened
+
+
+def _signature(found: Declarator, before: str) -> str:
+    if "->" in found.parameters:
+        return found.parameters
+    kind = result_type(before)
+    # The declarator's own & and * stand before the name.
+    return f"{found.parameters} -> {kind}" if kind else found.parameters
+
+
+def _macro_head(collector: Collector, scope: Scope, node: Node, found: Declarator) -> Scope | None:
+    """`NAME(arguments) {…}` or `NAME(arguments)(parameters) {…}`: a macro makes the head."""
+    spelling = collector.spelling
+    collector.macro_offsets.add(node.start_byte)
+    shape = spelling.shapes.get(found.name)
+    if shape is not None:
+        if shape.shape == "structured":
+            return structured.read(collector, scope, shape, node, found)
+        if shape.shape == "torch_library":
+            opened = torch_library.block(collector, scope, shape, node, found.head)
+            return _noted(collector, node, opened) if opened is not None else None
+        if shape.shape == "pybind11":
+            return pybind11.module(collector, scope, node, found.head)
+        return None
+    body = node.child_by_field_name("body")
+    if found.name in collector.macros and not scope.body:
+        owner = -(len(collector.uses) + 10)
+        end = body.start_byte if body is not None else node.end_byte
+        collector.uses.append(use_of(collector, scope, found.name, node, end, owner))
+        return Scope(node.end_byte, scope.prefix, owner, True, local=scope.local)
+    if scope.body or spelling.makes_nothing(found.name):
+        return None
+    ordinal = macro_use.read(collector, scope, found.name, node, found.head)
+    return Scope(node.end_byte, scope.prefix, ordinal, True, local=scope.local)
+
+
+def declaration(collector: Collector, scope: Scope, captures: Captures) -> Scope | None:
+    """A function without a body."""
+    if scope.body:
+        return None
+    node, outer = captures["scope"][0], captures["declarator"][0]
+    found = declarator(outer, collector.data)
+    if found is None or found.name in STATEMENTS or found.macro_arguments is not None:
+        return None
+    head = collector.data[node.start_byte : outer.start_byte]
+    if CAPITALS.match(found.name) and not head.strip():
+        if found.name in collector.macros:
+            collector.macro_offsets.add(node.start_byte)
+            collector.uses.append(use_of(collector, scope, found.name, node, node.end_byte, 0))
+        return None
+    text = head.decode("utf-8", "replace")
+    collector.define(
+        "kernel" if "__global__" in text else "function",
+        keys.cpp(found.name),
+        scope.prefix + found.name,
+        found.offset,
+        node.end_byte,
+        scope=scope.ordinal,
+        declares=True,
+        local=scope.local or (not scope.inside_class and _HEAD_STATIC.search(head) is not None),
+        signature=_signature(found, text),
+        detail={"method": True} if scope.inside_class else None,
+    )
+    return None
+
+
+def address(collector: Collector, scope: Scope, captures: Captures) -> None:
+    """A function whose address is taken."""
+    node = captures["name"][0]
+    name = keys.without_template_arguments(collector.slice(node))
+    collector.refer("address", keys.cpp(name), name, node.start_byte, scope.ordinal)
+
+
+def construction(collector: Collector, scope: Scope, captures: Captures) -> None:
+    """`new T(x)` or `T t(x)`: a call of the constructor, or a shape."""
+    node, arguments = captures["name"][0], captures["arguments"][0]
+    name = keys.without_template_arguments(collector.slice(node))
+    shape = collector.spelling.shapes.get(name.rpartition("::")[2])
+    if shape is not None and shape.shape == "register_operators":
+        register_operators.constructor(collector, scope, arguments)
+    elif shape is not None and shape.shape == "pybind11" and "declarator" in captures:
+        pybind11.constructor(collector, scope, captures["scope"][0], arguments, captures["declarator"][0])
+    else:
+        collector.refer(
+            "call", keys.cpp(name), name, node.start_byte, scope.ordinal, arguments.named_child_count
+        )
+
+
+def table(collector: Collector, scope: Scope, captures: Captures) -> None:
+    """An array with an initialiser: a method table, perhaps."""
+    method_table.read(collector, scope, captures["name"][0], captures["arguments"][0])
