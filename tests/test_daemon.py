@@ -292,6 +292,19 @@ def test_an_upgrade_is_served_by_its_own_daemon_and_the_older_one_retires(
         assert len(home.daemons()) == 1
 
 
+def test_a_quiet_session_is_sent_to_the_newer_one(package: Path, mini_tree: Path) -> None:
+    with new_home(package) as home:
+        assert home.run("trace", "mul", "--source", mini_tree).returncode == 0
+        old = home.daemons()[0]
+        with home.connected("mcp", source=str(mini_tree)) as session:
+            assert session.answer["root"] == str(mini_tree)
+            (package / "torchtalkd" / "novelty.py").write_text('"""New."""\n', "utf-8")
+            assert home.run("restart").returncode == 0
+            # The end of the connection, on which a bridge connects again.
+            assert session.readline() == b""
+        until(lambda: not alive(old.hello["pid"]), "it ends")
+
+
 def test_another_installation_leaves_it_alone(package: Path, home: Home, mini_tree: Path) -> None:
     pid = begin(home)
     other = Home(home.folder, package)

@@ -15,6 +15,8 @@ import pytest
 from tests.conftest import REPOSITORY
 from tests.daemons import PATIENCE, Home, alive, children, new_home, until
 from torchtalkd import wire
+from torchtalkd.cache import index_folder
+from torchtalkd.store import lock
 
 
 @pytest.fixture
@@ -288,3 +290,19 @@ def test_a_command_that_asks_the_daemon_imports_next_to_nothing(home: Home, mini
         "torchtalkd.run_folder",
         "torchtalkd.wire",
     }
+
+
+def test_build_beside_another_writer_reads_what_is_there(home: Home, mini_tree: Path) -> None:
+    home.run("trace", "mul", "--source", mini_tree)
+    held = lock.acquire(index_folder(mini_tree, home.environ))
+    try:
+        done = home.run("index", "build", "--source", mini_tree)
+        asked = home.run("trace", "mul", "--source", mini_tree)
+    finally:
+        held.release()
+    assert done.returncode == 0
+    for shown in (done, asked):
+        assert f"process {os.getpid()}" in shown.stderr
+        assert len(shown.stderr.splitlines()) == 1
+    assert "BinaryOpsKernel.cpp" in asked.stdout
+    assert home.run("trace", "mul", "--source", mini_tree).stderr == ""

@@ -319,7 +319,8 @@ TORCH_LIBRARY_IMPL(aten, FuncTorchBatched, m) {
         "library": "aten",
         "dispatch_key": "FuncTorchBatched",
     }
-    macro = one(facts, "macro")
+    header = facts_of("#define OP(op) m.impl(#op, static_cast<decltype(&ATEN_FN(op))>(native::op));", "a.h")
+    macro = one(header, "macro")
     assert macro.detail is not None
     assert macro.detail["makes"] == [["registration", "{library}::{0}", "{dispatch_key}", ["native::{0}"]]]
 

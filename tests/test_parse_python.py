@@ -228,7 +228,6 @@ def g(): pass
         ("py:float32", "torch.float32"),
         ("py:mul", "torch.mul"),
         ("py:sub", "torch.sub"),
-        ("py:imported", "m.imported"),
         ("op:add", "torch.ops.aten.add.Tensor"),
         ("py:script", "torch.jit.script"),
     ]

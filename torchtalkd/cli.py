@@ -159,7 +159,8 @@ def parser() -> argparse.ArgumentParser:
         allow_abbrev=False,
     )
     parser.add_argument("--version", action="version", version=f"torchtalkd {__version__}")
-    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    # With its name said, argparse need not load what formats help to find it out.
+    commands = parser.add_subparsers(prog="torchtalkd", dest="command", required=True, metavar="COMMAND")
 
     def command(name: str, help: str, *, under: argparse._SubParsersAction[_Parser] = commands) -> _Parser:
         return under.add_parser(
@@ -173,7 +174,9 @@ def parser() -> argparse.ArgumentParser:
     init.add_argument("--set-default", action="store_true", help="use it wherever no other tree is meant")
     _json(init)
 
-    index = command("index", "Build an index").add_subparsers(dest="part", required=True, metavar="build")
+    index = command("index", "Build an index").add_subparsers(
+        prog="torchtalkd index", dest="part", required=True, metavar="build"
+    )
     build = command("index build", "Read a whole tree, or what changed in it since", under=index)
     build.set_defaults(command="index build")
     _tree(build)

@@ -20,6 +20,7 @@ from torchtalkd.daemon.host import Handle
 from torchtalkd.daemon.keepers import BuildFailed
 from torchtalkd.daemon.log import log
 from torchtalkd.daemon.tree import Tree
+from torchtalkd.engine import BuildResult
 from torchtalkd.frontends.command import ask, build
 from torchtalkd.frontends.command.told import Told
 from torchtalkd.frontends.host import NotReady, RootState
@@ -72,7 +73,7 @@ async def _told(argv: list[str], handle: Handle, send: Send) -> Told:
     tree = await handle.tree()
     log.info("%s, about %s", arguments.command, tree.root.path)
     if arguments.command == "index build":
-        return await _build(tree, handle, arguments, send)
+        return await _build(tree, handle, arguments, send, begun)
     if arguments.command not in ("trace", "search"):
         raise cli.WrongCall("torchtalkd", f"the daemon does not do {arguments.command}")
     async with _reporting(tree, send) as report:
@@ -92,12 +93,17 @@ def _remarks(tree: Tree, begun: float) -> Iterator[str]:
     yield from (f"torchtalkd: {note}\n" for note in tree.notes_since(begun))
 
 
-async def _build(tree: Tree, handle: Handle, arguments: Namespace, send: Send) -> Told:
+async def _build(tree: Tree, handle: Handle, arguments: Namespace, send: Send, begun: float) -> Told:
+    built: BuildResult | None = None
     async with _reporting(tree, send) as report:
-        built = await tree.refresh(workers=arguments.workers, progress=report)
+        try:
+            built = await tree.refresh(workers=arguments.workers, progress=report)
+        except BuildFailed as error:
+            if error.kind not in ("Locked", "NotPermitted") or not tree.has_index():
+                raise
     answer = await handle.ask(status, PATIENCE)
     told = build.told(str(tree.root.path), built, answer, arguments)
-    return told._replace(err="".join(f"torchtalkd: {note}\n" for note in built.notes) + told.err)
+    return told._replace(err="".join(_remarks(tree, begun)) + told.err)
 
 
 class _reporting:  # noqa: N801 - used like a function

@@ -28,8 +28,8 @@ T = TypeVar("T")
 
 MOST_TREES: Final = 8
 """Trees that stay open; the one not asked about for longest is closed."""
-THREADS: Final = 2
-"""For questions: they share one interpreter, and each thread warms a view of its own."""
+THREADS: Final = 4
+"""For questions that take long; quick ones go one after the other (see `Tree`)."""
 REST_SECONDS: Final = 60.0
 """Without a question for this long, caches are given back."""
 

@@ -8,6 +8,7 @@ to read touches no other. The tests are in `tests/test_daemon.py`.
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 import os
 import signal
@@ -36,6 +37,8 @@ QUIET_SECONDS: Final = 2.0
 """A session that has said nothing for so long can be sent to a newer daemon."""
 LOOK_SECONDS: Final = 1.0
 """How often the daemon looks whether it should end."""
+COLLECT: Final = (50_000, 20, 1000)
+"""Objects made before the young are looked at, then the middle-aged, then the old."""
 ENDING_SECONDS: Final = 3.0
 
 
@@ -87,6 +90,9 @@ class Server:
     async def serve(self) -> None:
         """Serves until the daemon is to end."""
         loop = asyncio.get_running_loop()
+        # Facts are small tuples without cycles, a million of them in the views' caches: looking for
+        # some in them stops every thread for a tenth of a second and more. `Host.rest` collects.
+        gc.set_threshold(*COLLECT)
         self._host = Host()
         self._ending = asyncio.Event()
         self._ended = asyncio.Event()
@@ -332,4 +338,6 @@ def _mcp_front_end() -> Any:
     """Here, as it takes half a second and 50 MB that a command does not need."""
     from torchtalkd.frontends.mcp import serve
 
+    # What a library has made at its start is there for good: the collector need not look at it again.
+    gc.freeze()
     return serve

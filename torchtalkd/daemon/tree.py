@@ -40,6 +40,8 @@ PATIENCE: Final = 0.15
 """Seconds that a question waits for a sweep."""
 REREAD_PATIENCE: Final = 2.0
 """Seconds that it waits where what it cites has changed."""
+LANE_SECONDS: Final = 0.25
+"""After which a question no longer waits for the one before it."""
 _NOTES_KEPT: Final = 50
 LOCKED_SECONDS: Final = 0.2
 """How often a first build by another process is looked at."""
@@ -57,6 +59,7 @@ class Tree:
         self._keepers = keepers
         self._threads = threads
         self._views = Views(folder)
+        self._lane = asyncio.Lock()
         self._sweep: asyncio.Task[BuildResult] | None = None
         self._begun = -1e9
         """When the last sweep that ended well began."""
@@ -105,14 +108,14 @@ class Tree:
         self.used = time.monotonic()
         asked = self.used
         late = not await self._fresh(asked, patience)
-        if not self._revision and not self._found():
+        if not self.has_index():
             raise NotReady(self._why_not_ready())
         answer, moved = await self._answered(question)
         missed = isinstance(answer, Answer) and not answer.found and not answer.error
         if moved or (missed and (late or patience > PATIENCE) and self._begun < asked):
             # Text of the tree that is older than what stands there must not leave as the answer.
             late = not await self._swept(REREAD_PATIENCE, since=asked)
-            self._views.renew()
+            self._views.renew(carried=True)
             answer, moved = await self._answered(question)
         if (late or moved) and isinstance(answer, Answer):
             waiting = max(1, self.state().waiting, answer.standing.waiting)
@@ -136,7 +139,7 @@ class Tree:
 
     async def first(self, progress: Progress | None = None) -> None:
         """Waits until there is an index to ask. Raises BuildFailed."""
-        while not self._revision and not self._found():
+        while not self.has_index():
             try:
                 await self.refresh(progress=progress)
             except BuildFailed as error:
@@ -223,11 +226,14 @@ class Tree:
     def _known(self, revision: int) -> None:
         identity = self._views.identity()
         if (revision, identity) != (self._revision, self._identity):
+            carried = identity == self._identity
             self._revision, self._identity = revision, identity
-            self._views.renew()
+            self._views.renew(carried=carried)
 
-    def _found(self) -> bool:
-        """Whether there is an index that was made before, or by another process."""
+    def has_index(self) -> bool:
+        """Whether there is an index to ask; also one that was made before, or by another process."""
+        if self._revision:
+            return True
         if not self._views.identity():
             return False
         try:
@@ -272,6 +278,7 @@ class Tree:
         return await self._in_thread(question)
 
     async def _in_thread(self, question: Callable[[View], T]) -> tuple[T, bool]:
+        in_lane = await self._lane_taken()
         asking = _Asking(self._views, self.root.path)
         running = asyncio.get_running_loop().run_in_executor(self._threads, asking.run, question)
         try:
@@ -280,6 +287,18 @@ class Tree:
             asking.stop()
             running.add_done_callback(lambda future: future.cancelled() or future.exception())
             raise
+        finally:
+            if in_lane:
+                self._lane.release()
+
+    async def _lane_taken(self) -> bool:
+        """Waits for the question before, unless that one takes long: one after the other they share
+        what a view has read, side by side each would read it for itself, and no sooner."""
+        try:
+            async with asyncio.timeout(LANE_SECONDS):
+                return await self._lane.acquire()
+        except TimeoutError:
+            return False
 
 
 class Stopped(Exception):

@@ -11,6 +11,7 @@ import threading
 from pathlib import Path
 from typing import Final
 
+from torchtalkd.store.carry import carry
 from torchtalkd.store.database import open_view
 from torchtalkd.store.view import View
 
@@ -25,6 +26,7 @@ class Views:
         self._lock = threading.Lock()
         self._idle: list[tuple[int, View]] = []
         self._age = 0
+        self._former: View | None = None
 
     def take(self) -> tuple[int, View]:
         """A view, and its age: give both back. Raises what `open_view` raises."""
@@ -32,7 +34,13 @@ class Views:
             age = self._age
             if self._idle:
                 return self._idle.pop()
-        return age, open_view(self._folder)
+            former, self._former = self._former, None
+        if former is None:
+            return age, open_view(self._folder)
+        with former:
+            view = open_view(self._folder)
+            carry(former, view)
+            return age, view
 
     def give(self, age: int, view: View) -> None:
         """Takes a view back, and closes it if it is of an older revision or one too many."""
@@ -42,12 +50,16 @@ class Views:
                 return
         view.close()
 
-    def renew(self) -> None:
-        """Closes the idle views; those that are lent are closed when they come back."""
+    def renew(self, *, carried: bool = False) -> None:
+        """Closes the idle views; those that are lent are closed when they come back. With `carried`
+        the next one begins with what is still true of what the last one has read."""
         with self._lock:
             self._age += 1
-            idle, self._idle = self._idle, []
-        for _, view in idle:
+            idle, self._idle = [view for _, view in self._idle], []
+            if self._former is not None:
+                idle.insert(0, self._former)
+            self._former = idle.pop() if carried and idle else None
+        for view in idle:
             view.close()
 
     def identity(self) -> int:

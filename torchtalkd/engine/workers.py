@@ -1,7 +1,8 @@
 """Reads files in several processes; a file that kills, hangs or bloats a worker costs itself alone.
 
-The parent cuts the tasks into *chunks* of about equal work, the largest files first and the
-chunks ever smaller, so that the workers end together. Each worker has two chunks in hand, the
+The parent cuts the tasks into *chunks* of about equal work, one language after the other, since a
+grammar's tables fill a cache, the largest files of each first and the chunks ever smaller, so that
+the workers end together. Each worker has two chunks in hand, the
 one it reads and the next, so it never waits for the parent; results come back marshalled and
 are handed on as they come. When a worker dies, which is also how it ends at a limit, its slot
 (see `engine.worker`) names the file: that one is lost, the others of its chunks are dealt out
@@ -93,8 +94,8 @@ def read_all(
 
 
 def chunked(tasks: list[Task], workers: int) -> Iterator[list[Task]]:
-    """Cuts tasks into chunks: a share of what is left, so they become smaller towards the end."""
-    tasks = sorted(tasks, key=lambda task: task.size, reverse=True)
+    """Cuts tasks into chunks by language: a share of what is left, so they become smaller towards the end."""
+    tasks = sorted(tasks, key=lambda task: (task.language, -task.size))
     left = sum(task.size + _FILE_COST for task in tasks)
     chunk: list[Task] = []
     cost = 0

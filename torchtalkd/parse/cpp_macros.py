@@ -28,6 +28,7 @@ _MAX_BODY: Final = 4000
 """Characters of a macro's body that are kept."""
 _MAX_TEXT: Final = 2_000_000
 """Bytes of expanded text a file may make; uses past it are left as they are."""
+_SOURCES: Final = (".cpp", ".cc", ".c", ".cxx", ".cu", ".mm", ".metal", ".hip")
 _HOLE = re.compile(r"tt_hole_(\d+)_")
 _CALLEE = re.compile(r"\b([A-Za-z_]\w*(?:::[A-Za-z_]\w*)*)\s*\(")
 _NO_CALLEES: Final = frozenset(
@@ -83,7 +84,8 @@ def add_macros(collector: Collector, lines: Directives, grammar: str) -> None:
     own = [macro for macro in lines.macros if macro.parameters is not None]
     if not own:
         return
-    makes = _templates(collector, own, grammar)
+    # A macro of a source file is used there alone, and its uses are expanded.
+    makes = _templates(collector, own, grammar) if not collector.path.endswith(_SOURCES) else {}
     for number, macro in enumerate(own):
         parameters = list(macro.parameters or ())
         detail: dict[str, object] = {"parameters": parameters, "body": macro.body[:_MAX_BODY]}

@@ -88,12 +88,12 @@ def _folded(view: View, space: str) -> tuple[str, list[int], list[str]]:
 
     One search through one text takes a tenth of a look at each of 70,000 names.
     """
-    known: tuple[str, list[int], list[str]] | None = view.kept.get(f"folded {space}")
+    known: tuple[str, list[int], list[str]] | None = view.kept_of_names.get((space, "folded"))
     if known is None:
         names = [keys.last(key) for key in view.keys(space)]
         folded = [name.casefold() + "\n" for name in names]
         starts = list(accumulate(map(len, folded), initial=0))[:-1]
-        known = view.kept[f"folded {space}"] = ("".join(folded), starts, names)
+        known = view.kept_of_names[space, "folded"] = ("".join(folded), starts, names)
     return known
 
 

@@ -46,6 +46,10 @@ class View:
         self._counted: dict[str, int] = {}
         self.kept: dict[str, Any] = {}
         """What queries derive from this revision and want again: forgotten with the view."""
+        self.kept_of_names: dict[tuple[str, str], Any] = {}
+        """What they derive from the keys of one space alone, by (space, what): see `store.carry`."""
+        self.file_rows: dict[int, tuple[Any, ...]] | None = None
+        """For `store.carry`."""
         self.rules = _rules(self._meta.get("rules", "{}"))
         self.revision = int(self._meta.get("revision", "0"))
 

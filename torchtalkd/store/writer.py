@@ -12,6 +12,7 @@ from __future__ import annotations
 import os
 import sqlite3
 from collections.abc import Iterable, Mapping
+from itertools import chain
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -244,7 +245,7 @@ class _Inserter:
         tables: tuple[list[Any], ...] = (self._files, *self._rows)
         for statement, table in zip(_INSERTS, tables, strict=True):
             try:
-                self._db.executemany(statement, table)
+                self._insert(statement, table)
             except UnicodeEncodeError:
                 # A lone surrogate in a text that a parser took from undecodable bytes. The rows
                 # before it are in already; by their ids they are only written again.
@@ -255,7 +256,18 @@ class _Inserter:
             table.clear()
         self._count = 0
 
+    def _insert(self, statement: str, rows: list[Any]) -> None:
+        """Many rows with each statement: that takes two thirds of the time of `executemany`."""
+        begin, _, values = statement.rpartition(" ")
+        together = f"{begin} {','.join([values] * _TOGETHER)}"
+        whole = len(rows) - len(rows) % _TOGETHER
+        for start in range(0, whole, _TOGETHER):
+            self._db.execute(together, list(chain.from_iterable(rows[start : start + _TOGETHER])))
+        self._db.executemany(statement, rows[whole:])
 
+
+_TOGETHER: Final = 50
+"""Rows of one INSERT."""
 _INSERTS: Final = tuple(
     f"INSERT INTO {table} VALUES ({','.join('?' * columns)})"
     for table, columns in (("file", 10), ("definition", 14), ("target", 7), ("reference", 5), ("problem", 4))

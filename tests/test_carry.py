@@ -1,0 +1,153 @@
+"""What a view takes over from the one before is what a fresh view would read."""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from torchtalkd.conventions import load
+from torchtalkd.engine import build
+from torchtalkd.queries.search import search
+from torchtalkd.queries.trace import trace
+from torchtalkd.store import carry as carrying
+from torchtalkd.store.carry import carry
+from torchtalkd.store.database import open_view
+from torchtalkd.store.view import View
+
+SPACES = ("op", "py", "cpp", "macro", "test", "tag")
+
+
+def warmed(view: View) -> View:
+    """A view that has read about all there is."""
+    for space in SPACES:
+        for key in view.keys(space):
+            view.count(key)
+            for definition in view.definitions(key):
+                view.named(key, definition.fact.name)
+                view.of_kind(key, definition.fact.kind)
+                view.targets(definition)
+                view.inside(definition)
+                view.definitions_in(definition.file)
+            view.targeting(key)
+    for name in ("mul", "matmul", "torch.linalg.det", "gelu", "brand_new", "softmax"):
+        trace(view, name)
+        trace(view, name, "dispatch")
+        search(view, name)
+    return view
+
+
+def same(carried: View, fresh: View) -> None:
+    """That all that was carried is what the fresh view reads."""
+    for key, found in carried._definitions.items():
+        assert found == fresh.definitions(key), key
+    for (key, name), found in carried._named.items():
+        assert found == fresh.named(key, name)
+    for (key, kind), found in carried._of_kind.items():
+        assert found == fresh.of_kind(key, kind)
+    for key, count in carried._counted.items():
+        assert count == fresh.count(key)
+    for number, found in carried._by_id.items():
+        assert found == fresh.definition(number)
+    for (where, value), targets in carried._targets_kept.items():
+        assert targets == fresh._targets(where, value)
+    for number, file in carried._files.items():
+        assert file == fresh.file_of(number << 20)
+        assert carried._packed.get(number, fresh._rows_of(file)) == fresh._rows_of(file)
+        assert carried._scopes.get(number, fresh._scopes_of(file)) == fresh._scopes_of(file)
+        assert carried._in_file.get(number, fresh.definitions_in(file)) == fresh.definitions_in(file)
+    for space, keys in carried._keys.items():
+        assert keys == fresh.keys(space)
+    assert carried.kept == {}
+
+
+def edits(tree: Path, random_: random.Random) -> None:
+    """A few changes of files: appended, cut, moved, deleted, new, touched."""
+    files = sorted(
+        path for path in tree.rglob("*") if path.suffix in (".py", ".cpp", ".cu", ".mm", ".yaml", ".h")
+    )
+    for path in random_.sample(files, 3):
+        text = path.read_text("utf-8")
+        lines = text.splitlines(keepends=True)
+        how = random_.randrange(6)
+        if how == 0 and path.suffix == ".py":
+            path.write_text(
+                text + f"\ndef brand_new_{random_.randrange(9)}(): return torch.mul(1, 2)\n", "utf-8"
+            )
+        elif how == 1 and path.suffix in (".cpp", ".cu"):
+            path.write_text(
+                f"namespace at::native {{ int brand_new() {{ return mul_kernel(); }} }}\n{text}", "utf-8"
+            )
+        elif how == 2:
+            path.write_text("".join(lines[: len(lines) // 2]), "utf-8")
+        elif how == 3:
+            path.rename(path.with_name("moved_" + path.name))
+        elif how == 4:
+            path.unlink()
+        else:
+            path.touch()
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_what_is_carried_is_what_is_there(mini_tree: Path, tmp_path: Path, seed: int) -> None:
+    random_ = random.Random(seed)
+    conventions = load("pytorch", tree=mini_tree)
+    folder = tmp_path / "index"
+    build(mini_tree, folder, conventions, workers=1)
+    view = warmed(open_view(folder))
+    for _ in range(4):
+        edits(mini_tree, random_)
+        build(mini_tree, folder, conventions, workers=1)
+        with view:
+            after = open_view(folder)
+            assert carry(view, after)
+        with open_view(folder) as fresh:
+            same(after, fresh)
+            for name in ("mul", "matmul", "brand_new", "brand_new_3", "gelu", "det"):
+                assert trace(after, name) == trace(fresh, name)
+                assert search(after, name) == search(fresh, name)
+        view = warmed(after)
+    view.close()
+
+
+def test_other_conventions_or_much_that_changed_carry_nothing(
+    mini_tree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "index"
+    conventions = load("pytorch", tree=mini_tree)
+    build(mini_tree, folder, conventions, workers=1)
+    with warmed(open_view(folder)) as view:
+        shutil.copytree(mini_tree / "torch", mini_tree / "torch" / "copied")
+        build(mini_tree, folder, conventions, workers=1)
+        with open_view(folder) as after:
+            monkeypatch.setattr(carrying, "MOST_FILES", 2)
+            assert not carry(view, after)
+            assert after._definitions == {}
+            monkeypatch.setattr(carrying, "MOST_FILES", 99)
+            assert carry(view, after)
+        build(mini_tree, folder, load("torch-extension", tree=mini_tree), workers=1)
+        with open_view(folder) as after:
+            assert not carry(view, after)
+
+
+def test_carrying_reads_little(mini_tree: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "index"
+    for path in mini_tree.rglob("*"):
+        # Files that are as young as their reading are looked at again, and count as changed.
+        os.utime(path, (1e9, 1e9))
+    conventions = load("pytorch", tree=mini_tree)
+    build(mini_tree, folder, conventions, workers=1)
+    with warmed(open_view(folder)) as view:
+        (mini_tree / "torch" / "new.py").write_text("def brand_new(): ...\n", "utf-8")
+        build(mini_tree, folder, conventions, workers=1)
+        with open_view(folder) as after:
+            assert carry(view, after)
+            asked: list[Any] = []
+            after._db.set_trace_callback(asked.append)
+            after.definitions("op:mul")
+            assert "py:brand_new" in after.keys("py")
+            assert asked == []
