@@ -25,6 +25,8 @@ def environ(tmp_path: Path) -> dict[str, str]:
         "XDG_CONFIG_HOME": str(tmp_path / "config"),
         "XDG_CACHE_HOME": str(tmp_path / "cache"),
         "PYTHONPATH": paths,
+        # A daemon would outlive the test; tests/test_daemon_cli.py is about those.
+        "TORCHTALK_NO_DAEMON": "1",
     }
 
 

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import json
+import os
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from tests.bench.dispatch_entries import entries, foreign, found_by_trace, places
 from torchtalkd import cli
+from torchtalkd.cache import index_folder
+from torchtalkd.store.database import open_view
+from torchtalkd.store.view import View
 
 pytestmark = pytest.mark.real_tree
 
@@ -78,3 +84,24 @@ def test_search_by_backend(indexed: Path, backend: str, capfd: pytest.CaptureFix
     assert cli.main(["search", "conv", "--backend", backend, "--json", "--source", str(indexed)]) == 0
     answer = json.loads(capfd.readouterr().out)
     assert {item["dispatch_key"] for item in answer["items"]} == {backend}
+
+
+@pytest.fixture(scope="module")
+def view(indexed: Path) -> Iterator[View]:
+    """The index of PyTorch."""
+    with open_view(index_folder(indexed, os.environ)) as opened:
+        yield opened
+
+
+def test_the_kernels_of_dispatch_entries_are_found_where_they_are(indexed: Path, view: View) -> None:
+    asked = entries(indexed)
+    defined = places(indexed, {kernel.rpartition("::")[2] for _, _, kernel in asked})
+    hits, misses = found_by_trace(view, asked, defined)
+    assert hits > 3500
+    assert len(misses) <= 0.005 * (hits + len(misses)), misses
+
+
+def test_few_places_are_those_of_another_operator(indexed: Path, view: View) -> None:
+    printed, wrong = foreign(view, entries(indexed))
+    assert printed > 5000
+    assert len(wrong) <= 0.03 * printed, wrong

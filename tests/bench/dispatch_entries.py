@@ -94,6 +94,28 @@ def _has_body(text: str, start: int) -> bool:
     return end > start and re.match(r"\)\s*(?:const\s*)?(?:noexcept\s*)?\{", text[end : end + 40]) is not None
 
 
+def found_by_trace(
+    view: View, asked: list[tuple[str, str, str]], defined: dict[str, set[tuple[str, int]]]
+) -> tuple[int, list[str]]:
+    """How many entries whose kernel is defined have it in the operator's trace, at its place and under
+    the entry's dispatch key; and the others."""
+    hits, misses = 0, []
+    traced: dict[str, set[tuple[str, int, str]]] = {}
+    for operator, key, kernel in asked:
+        wanted = defined.get(kernel.rpartition("::")[2], set())
+        if not wanted:
+            continue
+        if operator not in traced:
+            items = trace(view, f"aten::{operator}").items
+            traced[operator] = {(i.file, i.line, i.dispatch_key) for i in items if i.role in _ROLES}
+        if any((file, line) in wanted and under == key for file, line, under in traced[operator]):
+            hits += 1
+        else:
+            given = sorted(traced[operator])[:3]
+            misses.append(f"{operator} {key}: {kernel} is at {sorted(wanted)[:3]}, trace gives {given}")
+    return hits, misses
+
+
 def foreign(view: View, asked: list[tuple[str, str, str]]) -> tuple[int, list[str]]:
     """How many implementation places the traces of all operators print, and which of them an entry
     of another operator names and none of the asked one's family (its in-place and out= variants), or
@@ -136,27 +158,11 @@ def main() -> None:
     defined = places(options.tree, {kernel.rpartition("::")[2] for _, _, kernel in asked})
     folder = options.index or Path(tempfile.mkdtemp())
     build(options.tree, folder, load("pytorch", tree=options.tree))
-    hits, misses = 0, []
-    by_operator: dict[str, list[tuple[str, int, str, str]]] = {}
     with open_view(folder) as view:
-        for operator, key, kernel in asked:
-            wanted = defined.get(kernel.rpartition("::")[2], set())
-            if not wanted:
-                continue
-            if operator not in by_operator:
-                answer = trace(view, f"aten::{operator}")
-                by_operator[operator] = [
-                    (i.file, i.line, i.role, i.dispatch_key) for i in answer.items if i.role in _ROLES
-                ]
-            if any((file, line) in wanted for file, line, _, _ in by_operator[operator]):
-                hits += 1
-            else:
-                misses.append((operator, key, kernel, sorted(wanted)[:3], by_operator[operator][:3]))
+        hits, misses = found_by_trace(view, asked, defined)
         printed, wrong = foreign(view, asked)
     total = hits + len(misses)
-    for miss in misses[: options.misses]:
-        print(f"  {miss[0]} {miss[1]}: {miss[2]} is at {miss[3]}, trace gives {miss[4]}")
-    for line in wrong[: options.misses]:
+    for line in [*misses[: options.misses], *wrong[: options.misses]]:
         print(f"  {line}")
     part = 100 * len(wrong) / printed
     print(f"{printed} implementation places printed, {len(wrong)} of another operator: {part:.2f} %")

@@ -94,6 +94,7 @@ def main() -> None:
     for _ in range(options.rounds):
         with tempfile.TemporaryDirectory() as scratch:
             environment = {**os.environ, "XDG_CACHE_HOME": scratch, "XDG_CONFIG_HOME": scratch}
+            environment["TORCHTALK_NO_DAEMON"] = "1"
             built = command(
                 environment, "index", "build", "--no-wait", "--workers", str(WORKERS), "--source", str(root)
             )

@@ -168,9 +168,13 @@ def _add_skeleton(
     if not unreadable:
         return
     windows, scopes = [(0, len(data))], []
-    namespaces = [start for start, scope in collector.scopes if not scope.inside_class and not scope.library]
-    if found.namespaces == len(namespaces):
-        # Every namespace was read, so what was lost is near the errors.
+    namespaces = {
+        start: scope.end
+        for start, scope in collector.scopes
+        if not scope.inside_class and scope.library is None
+    }
+    if found.namespaces == {end - 1 for end in namespaces.values()}:
+        # Every namespace was read, and to its end: what was lost is near the errors.
         heads = [data.find(b"{", start) + 1 for start in namespaces]
         windows = [
             (max([begin, *(head for head in heads if head <= end)]), end)

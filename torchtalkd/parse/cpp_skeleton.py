@@ -35,14 +35,16 @@ class Outermost(NamedTuple):
 
     bodies: list[Body]
     """In order."""
-    namespaces: int
-    """How many namespaces there are."""
+    namespaces: frozenset[int]
+    """Offsets of the closing braces of namespaces."""
 
 
 def bodies(data: bytes) -> Outermost | None:
     """The outermost bodies of a file; None where its braces do not match."""
     found: list[Body] = []
-    namespaces = opened = depth = start = 0
+    namespaces: set[int] = set()
+    opened: list[bool] = []
+    depth = start = 0
     for match in _TOKEN.finditer(data):
         if match.end() - match.start() != 1:
             continue
@@ -50,8 +52,7 @@ def bodies(data: bytes) -> Outermost | None:
         if data[at] == ord("{"):
             head = _NAMESPACE_HEAD.search(data, max(0, at - 200), at) if depth == 0 else None
             if head is not None:
-                opened += 1
-                namespaces += head.group().startswith(b"namespace")
+                opened.append(head.group().startswith(b"namespace"))
                 continue
             if depth == 0:
                 start = at
@@ -61,10 +62,11 @@ def bodies(data: bytes) -> Outermost | None:
             if depth == 0:
                 found.append(Body(start, at))
         elif opened:
-            opened -= 1
+            if opened.pop():
+                namespaces.add(at)
         else:
             return None
-    return Outermost(found, namespaces) if depth == 0 and opened == 0 else None
+    return Outermost(found, frozenset(namespaces)) if depth == 0 and not opened else None
 
 
 def touched_by(outermost: list[Body], errors: list[tuple[int, int]]) -> list[Body]:
