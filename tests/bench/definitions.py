@@ -12,12 +12,16 @@ from __future__ import annotations
 import argparse
 import importlib.util
 import random
+import tempfile
 from pathlib import Path
 
 from clang import cindex
 
-from torchtalkd.conventions.load import load
+from torchtalkd.conventions import load
+from torchtalkd.engine import build
+from torchtalkd.link.macros import makes
 from torchtalkd.parse import parse
+from torchtalkd.store.database import open_view
 
 _FUNCTIONS = {
     cindex.CursorKind.FUNCTION_DECL,
@@ -82,8 +86,12 @@ def main() -> None:
     parser.add_argument("--files", type=int, default=60)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--generated", type=Path)
+    parser.add_argument("--index", type=Path, help="a folder with an index of the tree; made if it has none")
     options = parser.parse_args()
     conventions = load("pytorch", tree=options.tree)
+    folder = options.index or Path(tempfile.mkdtemp())
+    build(options.tree.resolve(), folder, conventions)
+    view = open_view(folder)
     candidates = sorted(
         str(path.relative_to(options.tree))
         for folder in ("aten/src/ATen", "c10", "torch/csrc")
@@ -96,9 +104,15 @@ def main() -> None:
         file = options.tree / path
         facts = parse(path, file.read_bytes(), conventions)
         lines: dict[int, list[str]] = {}
+        view_file = view.file(path)
+        assert view_file is not None, path
         for definition in facts.definitions:
             if not definition.declares:
                 lines.setdefault(definition.line, []).append(definition.name.rpartition("::")[2])
+        for use in view.definitions_in(view_file):
+            if use.fact.kind == "macro_use":  # What a macro of another file makes is linked, not parsed.
+                made = [one.name for one in makes(view, use)]
+                lines.setdefault(use.fact.line, []).extend(name.rpartition("::")[2] for name in made)
         for name, line in seen_by_clang(file, arguments(options.tree, options.generated, path)):
             total += 1
             # `operator size_t` is `operator unsigned long` to libclang.

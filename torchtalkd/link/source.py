@@ -43,6 +43,10 @@ class Facts(Protocol):
     def library_uses(self) -> Sequence[FiledDefinition]:
         """The macro uses that stand in a library block."""
 
+    def making_macros(self) -> Sequence[FiledDefinition]:
+        """The macros that make definitions in the files that use them."""
+        ...
+
     def keys_of_kind(self, kind: str) -> frozenset[str]:
         """All keys that a definition of a kind has."""
 

@@ -134,7 +134,10 @@ def _templates(collector: Collector, own: list[Macro], grammar: str) -> dict[int
             targets.setdefault(reference.owner, []).append(_HOLE.sub(r"{\1}", reference.name))
     found: dict[int, list[list[object]]] = {}
     for ordinal, definition in enumerate(made.definitions):
-        if definition.kind not in _MAKING or definition.declares or definition.scope >= 0:
+        if definition.kind not in _MAKING or definition.declares:
+            continue
+        around = made.definitions[definition.scope] if definition.scope >= 0 else None
+        if around is not None and (around.kind != "class" or definition.kind != "function"):
             continue
         template: list[object] = [
             definition.kind,

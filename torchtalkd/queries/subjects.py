@@ -9,6 +9,7 @@ from typing import Final
 from torchtalkd import keys
 from torchtalkd.facts import FiledDefinition
 from torchtalkd.link import functions
+from torchtalkd.link.made_functions import made_functions
 from torchtalkd.queries.answers import Subject
 from torchtalkd.store.view import View
 
@@ -59,6 +60,11 @@ def cpp_subjects(view: View, last: str, qualified: str = "") -> list[Subject]:
         # Elsewhere a file's own function may have the same full name: it is another one.
         found = [replace(s, ids=tuple(n for n in s.ids if n in shared)) for s in found]
         found = [s for s in found if s.ids]
+    if not found:
+        for made in made_functions(view, last):
+            if not qualified or f"::{made.name}".endswith(f"::{qualified}"):
+                note = f"made by the macro {made.use.fact.name}"
+                found.append(Subject("C++ function", made.name, note, ids=(made.use.id,)))
     exact = [subject for subject in found if subject.name == qualified]
     return _capped(sorted(exact or found, key=lambda s: _rank(view, s)))
 

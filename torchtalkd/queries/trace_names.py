@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from torchtalkd import keys
 from torchtalkd.facts import FiledDefinition
@@ -37,6 +38,13 @@ def name_items(view: View, subject: Subject) -> Iterator[Item]:
         yield from _stub(view, subject.name, definitions)
         return
     for definition in sorted(definitions, key=lambda d: d.fact.declares):
+        if definition.fact.kind == "macro_use":
+            # What the macro makes is asked for; it stands where the macro is used.
+            yield replace(
+                place_of("native", definition, "declared", note=f"made by {definition.fact.name}"),
+                symbol=subject.name,
+            )
+            continue
         yield place_of(role_of(definition), definition, "exact", note=_note(definition))
         if definition.fact.kind == "python_binding":
             yield from _implemented_by(view, definition)

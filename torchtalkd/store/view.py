@@ -234,6 +234,15 @@ class View:
             )
         )
 
+    def making_macros(self) -> list[FiledDefinition]:
+        """The macros that make definitions in the files that use them. Reads all macros."""
+        return self._filed(
+            self._db.execute(
+                f"{_DEFINITION} WHERE key >= 'macro:' AND key < 'macro;' AND kind = 'macro'"
+                """ AND detail LIKE '%"makes":%'"""
+            )
+        )
+
     def dispatch_keys(self) -> frozenset[str]:
         """All dispatch keys that something is registered under. Reads the registrations' rows."""
         found = self._db.execute(

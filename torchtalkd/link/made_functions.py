@@ -1,0 +1,64 @@
+"""The functions that a macro used in one file and defined in another makes, by their name.
+
+`C10_DEFINE_bool(x, …)` makes functions whose names are pasted from its arguments, and a macro
+may make a method that is always called alike. Neither is a name in any text, so they are looked
+for from the macros' templates (`macros`), where nothing else has the name.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from torchtalkd import keys
+from torchtalkd.facts import FiledDefinition
+from torchtalkd.link import macros
+from torchtalkd.link.source import Facts
+
+MOST_USES = 2_000
+"""Uses of one macro that are looked at."""
+_HOLE = re.compile(r"\\\{(\d+)\\\}")
+_FUNCTIONS = ("function", "kernel", "structured_impl", "structured_meta")
+
+
+class _Template(NamedTuple):
+    """The last name of what a macro makes, as a pattern, and the macro."""
+
+    pattern: re.Pattern[str]
+    macro: str
+
+
+def made_functions(facts: Facts, last: str) -> tuple[macros.Made, ...]:
+    """The functions of a last name that uses of macros make, by the place of the use."""
+    found: dict[int, macros.Made] = {}
+    for template in _templates(facts):
+        if not template.pattern.fullmatch(last):
+            continue
+        uses = [d for d in facts.of_kind(keys.macro(template.macro), "macro_use") if _counts(d)]
+        for use in uses[:MOST_USES]:
+            for made in macros.makes(facts, use):
+                if made.kind in _FUNCTIONS and keys.cpp_last(made.name) == last:
+                    found.setdefault(use.id, made)
+    return tuple(found[number] for number in sorted(found))
+
+
+def _counts(use: FiledDefinition) -> bool:
+    return use.file.role in ("library", "test")
+
+
+def _templates(facts: Facts) -> list[_Template]:
+    """Of each macro that makes functions under names of its own making. A name that is one of the
+    arguments as it stands is found by that argument."""
+    kept: list[_Template] | None = facts.kept.get("function_templates")
+    if kept is None:
+        kept = facts.kept["function_templates"] = []
+        for macro in facts.making_macros():
+            names = {
+                keys.cpp_last(str(name))
+                for kind, name, _, _ in (macro.fact.detail or {}).get("makes") or ()
+                if kind in _FUNCTIONS
+            }
+            for name in names:
+                pattern = _HOLE.sub(r"\\w+", re.escape(name))
+                kept.append(_Template(re.compile(pattern), macro.fact.name))
+    return kept
