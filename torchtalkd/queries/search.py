@@ -21,6 +21,7 @@ from torchtalkd.store.view import View
 Mode: TypeAlias = Literal["bindings", "kernels"]
 MODES: Final = get_args(Mode)
 
+_PYTHON: Final = keys.space(keys.py(""))
 MOST_NAMES: Final = 60
 """Names whose bindings or kernels are listed; past them only names are counted."""
 _KERNEL_KINDS: Final = ("function", "kernel", "structured_impl")
@@ -90,7 +91,9 @@ def _folded(view: View, space: str) -> tuple[str, list[int], list[str]]:
     """
     known: tuple[str, list[int], list[str]] | None = view.kept_of_names.get((space, "folded"))
     if known is None:
-        names = [keys.last(key) for key in view.keys(space)]
+        # Of Python only what is bound counts here: one name in twenty.
+        found = sorted(view.keys_of_kind("python_binding")) if space == _PYTHON else view.keys(space)
+        names = [keys.last(key) for key in found]
         folded = [name.casefold() + "\n" for name in names]
         starts = list(accumulate(map(len, folded), initial=0))[:-1]
         known = view.kept_of_names[space, "folded"] = ("".join(folded), starts, names)
