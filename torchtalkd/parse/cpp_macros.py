@@ -19,10 +19,10 @@ from torchtalkd import keys
 from torchtalkd.facts import BINDING_KINDS, Reference
 from torchtalkd.parse.collector import DISPATCH_KEY_HOLE, LIBRARY_HOLE, Collector, Library, Scope
 from torchtalkd.parse.cpp_text import Directives, Macro, Text, directives
-from torchtalkd.parse.cpp_walk import CPP, CUDA, Chunk, walk
+from torchtalkd.parse.cpp_walk import LANGUAGES, Chunk, walk
 from torchtalkd.parse.macros import expand, pattern_of, substitute
 
-_PARSERS: Final = {"cpp": Parser(CPP), "cuda": Parser(CUDA)}
+_PARSERS: Final = {name: Parser(language) for name, language in LANGUAGES.items()}
 _FAR: Final = 1 << 62
 _MAX_BODY: Final = 4000
 """Characters of a macro's body that are kept."""

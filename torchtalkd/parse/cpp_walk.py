@@ -26,6 +26,7 @@ from torchtalkd.parse.cpp_definitions import Captures
 
 CPP: Final = Language(tree_sitter_cpp.language())
 CUDA: Final = Language(tree_sitter_cuda.language())
+LANGUAGES: Final = {"cpp": CPP, "cuda": CUDA}
 _CPP_PATTERNS = files(__package__).joinpath("queries/cpp.scm").read_text()
 _CUDA_PATTERNS = files(__package__).joinpath("queries/cuda.scm").read_text()
 _QUERIES: Final = {

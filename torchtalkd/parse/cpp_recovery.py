@@ -1,0 +1,241 @@
+"""What the grammar lost, found again: code in the branches of an #if, functions behind a bad body.
+
+Two readings more, of as little text as will do. Both only add to what the first one found, but
+that the second knows better where a function ends and which namespace it is in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Final
+
+from tree_sitter import Parser, Range, Tree
+
+from torchtalkd.facts import Reference
+from torchtalkd.parse.collector import Collector
+from torchtalkd.parse.cpp_skeleton import bodies, gaps, touched_by
+from torchtalkd.parse.cpp_text import Text, without
+from torchtalkd.parse.cpp_walk import LANGUAGES, Chunk, walk
+
+Stretch = tuple[int, int]
+"""Start and end of a piece of text."""
+
+_BODIES: Final = frozenset({"function", "kernel", "structured_impl", "structured_meta"})
+_FAR: Final = 1 << 62
+_MAX_ERRORS: Final = 200
+_NEAR: Final = 40
+"""Bytes between an #if and an error that it is taken to have caused: the directive's own line."""
+_MAX_BRANCHES: Final = 4
+"""Of one #if whose branches are each read alone; the fifth and later are read with the last."""
+
+
+def recover(collector: Collector, tree: Tree, grammar: str) -> int:
+    """Add what errors in the tree have hidden; the offset of the first error, -1 if there is none."""
+    errors = _errors(tree)
+    if not errors:
+        return -1
+    if collector.directives.branches:
+        _add_branches(collector, grammar, errors)
+    _add_skeleton(collector, grammar, errors)
+    return errors[0][0]
+
+
+def _add_branches(collector: Collector, grammar: str, errors: list[Stretch]) -> None:
+    """Where an error lies in or at an #if with several branches, read its surroundings once for each
+    number of branch, with the other branches blanked, and add what is new."""
+    spans: dict[int, tuple[int, int]] = {}
+    last: dict[int, int] = {}
+    for start, end, group, number in collector.directives.branches:
+        spans[group] = (min(start, spans.get(group, (start, 0))[0]), max(end, spans.get(group, (0, end))[1]))
+        last[group] = max(number, last.get(group, 0))
+    touched = {
+        group: span
+        for group, span in spans.items()
+        if any(begin <= span[1] + _NEAR and span[0] - _NEAR <= stop for begin, stop in errors)
+    }
+    if not touched:
+        return
+    data = collector.data
+    windows = _windows(data, touched.values())
+    scopes = [_piece(collector, start) for start, _ in windows]
+    parser = Parser(
+        LANGUAGES[grammar], included_ranges=[_range(collector.text, *window) for window in windows]
+    )
+    for number in range(min(max(last[group] for group in touched) + 1, _MAX_BRANCHES)):
+        text = data
+        for start, end, group, own in collector.directives.branches:  # Nested ones overlap: one at a time.
+            if group in touched and own != min(number, last[group]):
+                text = without(text, [(start, end)])
+        variant = _another(collector, text)
+        walk(variant, parser.parse(text).root_node, grammar, scopes)
+        _merge(collector, variant)
+
+
+def _add_skeleton(collector: Collector, grammar: str, errors: list[Stretch]) -> None:
+    """Read the file again without the bodies that have errors; add the functions that were lost, and
+    give them the references that were found within their lines."""
+    data = collector.data
+    errors = _uncontained(collector, errors)
+    if not errors:
+        return
+    found = bodies(data)
+    if found is None:
+        others = [(start, end) for start, end, _, number in collector.directives.branches if number]
+        for branch in others:
+            data = without(data, [branch])
+        found = bodies(data) if others else None
+    if found is None:
+        return
+    unreadable = touched_by(found.bodies, errors)
+    if not unreadable:
+        return
+    windows: list[Stretch] = [(0, len(data))]
+    scopes: list[Chunk] = []
+    namespaces = {
+        start: scope.end
+        for start, scope in collector.scopes
+        if not scope.inside_class and scope.library is None
+    }
+    if found.namespaces == {end - 1 for end in namespaces.values()}:
+        # Every namespace was read, and to its end: what was lost is near the errors.
+        heads = [data.find(b"{", start) + 1 for start in namespaces]
+        windows = [
+            (max([begin, *(head for head in heads if head <= end)]), end)
+            for begin, end in _windows(data, errors)
+        ]
+        scopes = [_piece(collector, start) for start, _ in windows]
+    ranges = [
+        _range(collector.text, start, end)
+        for first, last in windows
+        for start, end in gaps(unreadable, first, last)
+    ]
+    parser = Parser(LANGUAGES[grammar], included_ranges=ranges)
+    variant = _another(collector, data)
+    walk(variant, parser.parse(data).root_node, grammar, scopes)
+    before = len(collector.definitions)
+    _merge(collector, variant, repair=True)
+    added = [
+        (definition.line, definition.end_line, ordinal)
+        for ordinal, definition in enumerate(collector.definitions[before:], before)
+        if definition.kind in _BODIES and not definition.declares
+    ]
+    if added:
+        collector.references[:] = [_adopted(reference, added) for reference in collector.references]
+
+
+def _uncontained(collector: Collector, errors: list[Stretch]) -> list[Stretch]:
+    """The errors that may have cost a function or a namespace: not those inside a function whose
+    closing brace stands below its head, at the left margin."""
+    data, starts = collector.data, collector.text.line_starts
+    contained = [
+        (definition.line, definition.end_line)
+        for definition in collector.definitions
+        if (definition.kind in _BODIES or definition.kind == "macro_use")
+        and not definition.declares
+        and data.startswith(b"}", starts[definition.end_line - 1])
+        and not data.startswith((b" ", b"\t"), starts[definition.line - 1])
+        and data.find(b"\n}", starts[definition.line], starts[definition.end_line]) + 1
+        == starts[definition.end_line - 1]
+    ]
+    left = []
+    for start, end in errors:
+        first, last = collector.text.place(start)[0], collector.text.place(end)[0]
+        if not any(begin <= first and last <= stop for begin, stop in contained):
+            left.append((start, end))
+    return left
+
+
+def _adopted(reference: Reference, added: list[tuple[int, int, int]]) -> Reference:
+    if reference.owner != -1:
+        return reference
+    owner = next((ordinal for first, last, ordinal in added if first <= reference.line <= last), -1)
+    return reference._replace(owner=owner) if owner >= 0 else reference
+
+
+def _range(text: Text, start: int, end: int) -> Range:
+    first, last = text.place(start), text.place(end)
+    return Range((first[0] - 1, first[1]), (last[0] - 1, last[1]), start, end)
+
+
+def _windows(data: bytes, spans: Iterable[Stretch]) -> list[Stretch]:
+    """The spans widened to the closing braces at the left margin before and behind them, joined
+    where they overlap."""
+    windows: list[Stretch] = []
+    for start, end in sorted(spans):
+        before = data.rfind(b"\n}", 0, start)
+        behind = data.find(b"\n}", end)
+        begin = data.find(b"\n", before + 1) if before >= 0 else 0
+        stop = behind + 2 if behind >= 0 else len(data)
+        begin = min(max(begin, 0), start)
+        if windows and begin < windows[-1][1]:
+            windows[-1] = (windows[-1][0], max(stop, windows[-1][1]))
+        else:
+            windows.append((begin, stop))
+    return windows
+
+
+def _merge(into: Collector, other: Collector, repair: bool = False) -> None:
+    """Add the definitions of another reading of the same file that are new, with their references.
+
+    The same key and line is the same definition; with `repair` the other reading knows it better.
+    Uses of macros are taken over alike.
+    """
+    known = {(d.key, d.line, d.kind): number for number, d in enumerate(into.definitions)}
+    ordinals = {-1: -1}
+    new: set[int] = set()
+    for ordinal, definition in enumerate(other.definitions):
+        identity = (definition.key, definition.line, definition.kind)
+        number = known.get(identity)
+        if number is None:
+            number = known[identity] = len(into.definitions)
+            into.definitions.append(definition._replace(scope=ordinals.get(definition.scope, -1)))
+            new.add(ordinal)
+        elif repair:
+            # What lost its way may have lost a namespace or gained one, and swallowed what follows.
+            into.definitions[number] = definition._replace(scope=ordinals.get(definition.scope, -1))
+        ordinals[ordinal] = number
+    into.references.extend(
+        reference._replace(owner=ordinals[reference.owner])
+        for reference in other.references
+        if reference.owner in new
+    )
+    places = {use.offset for use in into.uses}
+    into.uses.extend(
+        use._replace(ordinal=ordinals.get(use.ordinal, -1))
+        for use in other.uses
+        if use.offset not in places and use.body_owner == 0
+    )
+
+
+def _errors(tree: Tree) -> list[Stretch]:
+    """The stretches that the grammar could not read, by offset. A missing semicolon, as behind many a
+    macro, is none."""
+    found: list[tuple[int, int]] = []
+    if not tree.root_node.has_error:
+        return found
+    pending = [tree.root_node]
+    while pending and len(found) < _MAX_ERRORS:
+        node = pending.pop()
+        if node.is_error:
+            found.append((node.start_byte, node.end_byte))
+        elif node.has_error:
+            pending.extend(reversed(node.children))
+    return found
+
+
+def _another(collector: Collector, data: bytes) -> Collector:
+    """A collector for another reading of the same file."""
+    return Collector(
+        collector.path,
+        collector.language,
+        Text(data),
+        collector.spelling,
+        collector.directives,
+        collector.macros,
+    )
+
+
+def _piece(collector: Collector, offset: int) -> Chunk:
+    """A piece of the file that is read on its own: it stands in the scope around its beginning."""
+    return offset, replace(collector.scope_at(offset), end=_FAR), None, ""
