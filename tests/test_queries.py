@@ -48,6 +48,9 @@ def demo() -> View:
         ("::at::add", "at::add"),
         ("", ""),
         ("()", ""),
+        ("aten::", ""),
+        ("at::native::", ""),
+        ("add.", "add"),
     ],
 )
 def test_a_name_is_freed_from_what_surrounds_it(written: str, text: str) -> None:
@@ -208,6 +211,12 @@ def test_the_focus_yaml_has_schema_dispatch_and_formula() -> None:
     assert any("mul_tensor_backward" in i.note for i in answer.items)
 
 
+def test_an_entry_comes_before_the_lines_of_its_dispatch() -> None:
+    keyed = [bool(i.dispatch_key) for i in trace(demo(), "mul", "yaml").items if i.role == "yaml"]
+    assert keyed == sorted(keyed)
+    assert True in keyed
+
+
 def test_the_focus_dispatch_goes_on_from_a_composite() -> None:
     answer = trace(demo(), "matmul", "dispatch")
     further = {(i.operator, i.dispatch_key) for i in answer.items if i.through}
@@ -225,6 +234,59 @@ def test_a_kernel_is_answered_with_the_operators_that_name_it() -> None:
     assert ("registration", "at::native::mul_stub", "CPU") in {
         (i.role, i.symbol, i.dispatch_key) for i in items
     }
+
+
+EXTENSION = """\
+#include <torch/library.h>
+namespace mine {
+struct Box { Box(int n) {} };
+}
+TORCH_LIBRARY(mine, m) {
+  m.def("twice(Tensor x) -> Tensor", [](const at::Tensor& x) { return x * 2; });
+}
+"""
+PYTHON = """\
+import torch
+lib = torch.library.Library("yours", "DEF")
+lib.define("cube(Tensor x) -> Tensor")
+
+@torch.library.register_fake("theirs::roll")
+def roll_fake(x):
+    return x
+"""
+
+
+@lru_cache
+def extension() -> View:
+    return view_of_sources({"csrc/ops.cpp": EXTENSION, "mine/ops.py": PYTHON}, "torch-extension")
+
+
+def test_a_schema_with_a_lambda_is_a_registration_too() -> None:
+    (item,) = [i for i in trace(extension(), "twice").items if i.role == "registration"]
+    assert (item.line, item.block_line, item.note) == (6, 5, "lambda")
+
+
+def test_only_a_library_block_is_a_block() -> None:
+    (item,) = trace(extension(), "cube").items
+    assert (item.line, item.block_line) == (3, 0)
+
+
+def test_an_operator_of_another_tree_is_known_by_its_meta_function() -> None:
+    assert [(i.role, i.line) for i in trace(extension(), "roll").items] == [("meta", 6)]
+
+
+def test_a_class_comes_before_its_constructors() -> None:
+    assert [s.kind for s in locate(extension(), "Box").subjects] == ["C++ class", "C++ function"]
+
+
+LAUNCH = "void f() { distribution_nullary_kernel(1); }\n"
+
+
+@pytest.mark.parametrize(("beside", "found"), [("__global__ void k() {}\n", True), ("", False)])
+def test_a_launch_in_a_header_is_on_the_device_where_the_header_is(beside: str, found: bool) -> None:
+    header = "namespace at::native {\n" + beside + LAUNCH + "}\n"
+    view = view_of_sources({"aten/src/ATen/native/cuda/Templates.h": header})
+    assert [i.role for i in trace(view, "f").items if i.role == "gpu_kernel"] == ["gpu_kernel"] * found
 
 
 def test_roles_are_the_contracts() -> None:

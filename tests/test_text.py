@@ -88,10 +88,29 @@ def test_nothing_found_says_so_and_what_is_spelled_alike() -> None:
     assert lines[1] == "Spelled alike: f, fff"
 
 
+def test_a_question_is_repeated_only_as_far_as_it_may_be_a_name() -> None:
+    nothing = Answer("trace", "f" * 10_000, "full", (), (), 0, STANDING)
+    text = as_text(nothing)
+    assert len(text) < 500
+    assert "revision 7" in text
+
+
+def test_a_schema_is_one_line() -> None:
+    text = as_text(answer(kernel(role="yaml", dispatch_key="", signature="f(Tensor a,\n   int b) -> Tensor")))
+    assert "  f(Tensor a, int b) -> Tensor" in text
+
+
 def test_other_meanings_are_named() -> None:
     other = Subject("operator", "quantized::f", overloads=("quantized::f",), answered=False)
     text = as_text(answer(kernel(), subjects=(SUBJECT, other)))
     assert "not shown, of the same name: quantized::f" in text
+
+
+def test_counts_of_many_kinds_are_whole() -> None:
+    counts = {f"kind_{number}": 10**6 for number in range(40)}
+    said = StatusAnswer(STANDING, "/tree", "pytorch", "", 1, counts)
+    assert "1000000 kind 39" in as_text(said)
+    assert max(map(len, as_text(said).splitlines())) <= 120
 
 
 def test_status_names_problems() -> None:

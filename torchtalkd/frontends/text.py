@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from textwrap import wrap
 from typing import Final, NamedTuple
 
 from torchtalkd.queries.answers import (
@@ -28,6 +29,8 @@ MOST_LINES: Final = 250
 """… and at 256 lines."""
 LONGEST_LINE: Final = 260
 """Characters; a schema or a formula can be longer than anyone reads in a list."""
+_WIDTH: Final = 120
+"""Characters of a line of running text."""
 
 _TITLES: Final = {
     "python": "Python",
@@ -149,7 +152,7 @@ def _head(answer: Answer) -> str:
             if answer.shown < answer.total
             else f"{answer.total} found"
         )
-        return " · ".join((f"search {answer.query!r}, {answer.focus}", shown, *_standing(answer.standing)))
+        return " · ".join((f"search {_asked(answer)}, {answer.focus}", shown, *_standing(answer.standing)))
     subject = next((s for s in answer.subjects if s.answered), answer.subjects[0])
     places = f"{answer.total} {'place' if answer.total == 1 else 'places'}"
     return " · ".join((f"{subject.name}, {_kind(subject)}", places, *_standing(answer.standing)))
@@ -211,11 +214,17 @@ def _more(answer: Answer, cut: bool) -> str:
     return "More: " + "; ".join(ways) if ways else ""
 
 
+def _asked(answer: Answer) -> str:
+    """What was asked, in quotes, no longer than a name of a program is."""
+    query = answer.query
+    return repr(query if len(query) <= LONGEST_LINE else query[:LONGEST_LINE] + "…")
+
+
 def _not_found(answer: Answer) -> str:
     if answer.question == "search":
-        head = f"Nothing found: no name in {answer.focus} contains {answer.query!r}"
+        head = f"Nothing found: no name in {answer.focus} contains {_asked(answer)}"
     else:
-        head = f"Function not found: nothing in this tree is called {answer.query!r}"
+        head = f"Function not found: nothing in this tree is called {_asked(answer)}"
     lines = [" · ".join((head, *_standing(answer.standing)))]
     if answer.nearest:
         lines.append("Spelled alike: " + ", ".join(answer.nearest))
@@ -296,7 +305,7 @@ def _row(items: Sequence[Item], families: Sequence[frozenset[str]]) -> _Row:
     elif item.note and not entry:
         parts.append(f"({item.note})")
     if entry:
-        parts[1:2] = [item.signature or item.symbol]
+        parts[1:2] = [" ".join(item.signature.split()) or item.symbol]
         if item.note:
             more.append(item.note)
     if item.guard:
@@ -333,7 +342,7 @@ def _status(answer: StatusAnswer) -> str:
     lines = [" · ".join((head, *_standing(answer.standing)))]
     if answer.counts:
         counted = [f"{count} {kind.replace('_', ' ')}" for kind, count in answer.counts.items()]
-        lines.append("definitions: " + ", ".join(counted))
+        lines.extend(wrap("definitions: " + ", ".join(counted), _WIDTH, subsequent_indent="  "))
     lines.append(f"waiting: {answer.standing.waiting}; problems: {answer.problems}")
     for file, line, kind, message in answer.problem_samples:
         place = f"{file}:{line}" if line else file

@@ -17,6 +17,7 @@ from torchtalkd.facts import FiledDefinition
 from torchtalkd.link.source import Facts
 
 _DEFINES = ("operator", "schema")
+_KNOWN = (*_DEFINES, "registration", "meta")
 _DISPATCHED = re.compile(
     r"at::(?:_ops|redispatch|cpu|cuda|meta|compositeimplicitautograd|compositeexplicitautograd\w*)::"
 )
@@ -49,13 +50,14 @@ class Family(NamedTuple):
 def families(facts: Facts, base: str) -> list[Family]:
     """The operators called `base`, one for each namespace; that of the rules first.
 
-    An operator that is only registered, never declared (its schema is in another tree), counts.
+    An operator that is only registered, or has a meta function in Python, and is never declared
+    (its schema is in another tree), counts.
     """
     found: dict[str, list[FiledDefinition]] = {}
     registered: dict[str, None] = {}
     for definition in facts.definitions(keys.op(base)):
         fact = definition.fact
-        if definition.file.role in ("template", "test") or fact.kind not in (*_DEFINES, "registration"):
+        if definition.file.role in ("template", "test") or fact.kind not in _KNOWN:
             continue
         namespace = keys.operator_name(fact.name).namespace
         if fact.kind in _DEFINES:

@@ -36,14 +36,17 @@ class Collected:
             self.add(item)
 
     def items(self) -> list[Item]:
-        """All, by role and as found within one; kernels by their dispatch key."""
+        """All, by role and as found within one; kernels by their dispatch key, which entries of
+        yaml come before."""
         rank = {role: number for number, role in enumerate(ROLES)}
         rank["structured_impl"] = rank["native"]
         last = len(self._order)
-        return sorted(
-            self._items.values(),
-            key=lambda i: (rank.get(i.role, len(rank)), self._order.get(i.dispatch_key, last)),
-        )
+
+        def place(item: Item) -> tuple[int, int]:
+            entry = item.role == "yaml" and not item.dispatch_key
+            return rank.get(item.role, len(rank)), -1 if entry else self._order.get(item.dispatch_key, last)
+
+        return sorted(self._items.values(), key=place)
 
 
 def with_operators(item: Item, operators: tuple[str, ...]) -> Item:

@@ -286,5 +286,6 @@ def _other_meanings(view: View, text: str) -> list[Subject]:
     for space, kind in (("py", "Python names"), ("cpp", "C++ names"), ("macro", "macros")):
         count = view.count(f"{space}:{text}")
         if count:
-            found.append(Subject(kind, text, f"{count}{'+' if count >= 64 else ''} places", answered=False))
+            places = "1 place" if count == 1 else f"{count}{'+' if count >= 64 else ''} places"
+            found.append(Subject(kind, text, places, answered=False))
     return found

@@ -32,6 +32,8 @@ def nearest(view: View, text: str, limit: int = MOST) -> list[str]:
             if begin:
                 for name, score in _likest(view.keys(space, begin), last, limit):
                     found[name] = max(found.get(name, 0.0), score)
+    # Of a name that exists in a space that answers nothing (an ONNX function's) it is no hint.
+    found.pop(text, None)
     return sorted(found, key=lambda name: (-found[name], len(name), name))[:limit]
 
 

@@ -181,7 +181,7 @@ def _kernels(view: View, text: str, dispatch_key: str) -> Iterator[Item]:
             for items in (kernel_items(view, family, overloads), registration_items(view, family, overloads)):
                 for item in items:
                     place = (item.file, item.line, item.dispatch_key)
-                    if item.role in _KERNEL_ROLES and _of_backend(item, dispatch_key) and place not in seen:
+                    if _is_kernel(item) and _of_backend(item, dispatch_key) and place not in seen:
                         seen.add(place)
                         yield item
     known = {(file, line) for file, line, _ in seen}
@@ -191,6 +191,11 @@ def _kernels(view: View, text: str, dispatch_key: str) -> Iterator[Item]:
         for item in _named_kernels(view, last):
             if (item.file, item.line) not in known and _of_backend(item, dispatch_key):
                 yield item
+
+
+def _is_kernel(item: Item) -> bool:
+    """Whether a function stands there; a line that registers one is listed under the bindings."""
+    return item.role in _KERNEL_ROLES and item.kind not in ("registration", "schema")
 
 
 def _of_backend(item: Item, dispatch_key: str) -> bool:

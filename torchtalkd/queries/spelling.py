@@ -32,6 +32,9 @@ def read(written: str) -> Spelled:
     """The name in what a user wrote or pasted: `'aten::x'`, `torch.mm()`, `&at::native::foo<int>`,
     `aten::add.Tensor(Tensor self, …) -> Tensor`."""
     text = clean(written)
+    if text.rstrip().endswith("::"):
+        # A namespace alone; what has its name is something else.
+        return Spelled("", "", None)
     text = _UNNAMED.sub("", text)
     text = text.strip().strip(_QUOTES + ",;:").strip()
     if not text.startswith("operator"):

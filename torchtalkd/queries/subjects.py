@@ -106,9 +106,16 @@ def _rank(view: View, subject: Subject) -> tuple[bool, int, int, bool, int, str]
     first = view.definition(subject.ids[0]) if subject.ids else None
     test = first is not None and first.file.role == "test"
     private = any(part.startswith("_") for part in subject.name.replace("::", ".").split("."))
-    kind = _ORDER.index(subject.kind) if subject.kind in _ORDER else len(_ORDER)
+    ordered = "C++ class" if _is_constructor(subject) else subject.kind
+    kind = _ORDER.index(ordered) if ordered in _ORDER else len(_ORDER)
     separators = subject.name.count(".") + subject.name.count("::")
     return test, kind, separators, private, len(subject.name), subject.name
+
+
+def _is_constructor(subject: Subject) -> bool:
+    """Whether it is `a::B::B`: who asks for B means the class first."""
+    parts = subject.name.split("::")
+    return subject.kind == "C++ function" and len(parts) > 1 and parts[-1] == parts[-2]
 
 
 def _capped(subjects: list[Subject]) -> list[Subject]:

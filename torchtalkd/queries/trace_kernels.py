@@ -167,7 +167,7 @@ def behind_items(view: View, kernel: FiledDefinition, operator: str, dispatch_ke
     reached: `sub` does its work by add_stub, but what merely copies by copy_stub has more to show.
     """
     base = keys.operator_name(operator).base
-    ends = [end for end in reach.reached(view, kernel) if end.kind == "stub" or runs_on_a_device(end)]
+    ends = [end for end in reach.reached(view, kernel) if end.kind == "stub" or runs_on_a_device(view, end)]
     others = [e for e in ends if e.kind == "stub" and base and stubs.is_anothers(view, e.name, base)]
     own = [end for end in ends if end not in others]
     for end in own or others:
@@ -210,14 +210,20 @@ def stub_items(view: View, stub: str, operator: str, via: str = "") -> Iterator[
                 via=way,
             )
             for end in reach.reached(view, link.definition):
-                if end.kind != "stub" and runs_on_a_device(end):
+                if end.kind != "stub" and runs_on_a_device(view, end):
                     inner = " > ".join((way, keys.cpp_last(link.definition.fact.name), *end.via))
                     yield _launch(end, operator, key, inner)
 
 
-def runs_on_a_device(end: reach.Reached) -> bool:
-    """Whether a launch is one: launchers have kin for the CPU (`cpu_kernel`), in plain C++."""
-    return end.kind == "kernel" or end.inside.file.language not in ("cpp", "python")
+def runs_on_a_device(view: View, end: reach.Reached) -> bool:
+    """Whether a launch is one: launchers have kin for the CPU (`cpu_kernel`), in plain C++. A header
+    for CUDA is told by the device functions that it has itself (cuda/DistributionTemplates.h)."""
+    file = end.inside.file
+    if end.kind == "kernel" or file.language not in ("cpp", "python"):
+        return True
+    return file.path.endswith(functions.HEADERS) and any(
+        d.fact.kind == "kernel" for d in view.definitions_in(file)
+    )
 
 
 def _launch(end: reach.Reached, operator: str, dispatch_key: str, via: str) -> Item:

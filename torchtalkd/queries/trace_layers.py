@@ -55,14 +55,18 @@ def _meant(view: View, family: Family, name: str, overloads: frozenset[str]) -> 
 def _items(view: View, binding: FiledDefinition, operator: str, packet: bool) -> Iterator[Item]:
     fact = binding.fact
     found = False
+    written = ""
     for target in view.targets(binding):
+        written = written or target.fact.name
         for function in python_target(view, binding, target.fact.key, target.fact.name):
             found = True
             yield place_of(
                 fact.kind, function, "declared", operator=operator, packet=packet, declared=binding
             )
     if not found:
-        yield place_of(fact.kind, binding, "declared", operator=operator, packet=packet)
+        yield place_of(
+            fact.kind, binding, "declared", operator=operator, packet=packet, symbol=written or fact.name
+        )
 
 
 def python_target(view: View, binding: FiledDefinition, key: str, name: str) -> list[FiledDefinition]:

@@ -34,7 +34,8 @@ def registration_items(view: View, family: Family, overloads: frozenset[str]) ->
             continue
         if definition.file.role in ("template", "test") or not is_meant(family, fact.name, overloads):
             continue
-        if fact.kind == "schema" and not view.targets(definition):
+        registers = fact.kind == "registration" or (fact.detail or {}).get("lambda")
+        if not registers and not view.targets(definition):
             continue
         yield from _items(view, definition, operator_of(family, fact.name, overloads))
     for made in macros.made_for(view, family.base):

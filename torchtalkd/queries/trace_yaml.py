@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from torchtalkd import keys
 from torchtalkd.link.operators import Family
 from torchtalkd.queries.answers import Item
 from torchtalkd.queries.collect import place_of
@@ -39,10 +38,5 @@ def yaml_items(view: View, family: Family, overloads: frozenset[str]) -> Iterato
         if tags:
             notes.append(f"tags: {', '.join(tags)}")
         item = place_of("yaml", entry, "exact", operator=name, note="; ".join(notes))
-        yield replace(item, block_line=block.fact.line) if block is not None else item
-
-
-def short(name: str) -> str:
-    """`aten::add.Tensor` → add.Tensor."""
-    written = keys.operator_name(name)
-    return str(written._replace(namespace=""))
+        in_block = block is not None and block.fact.kind == "library"
+        yield replace(item, block_line=block.fact.line) if block is not None and in_block else item
