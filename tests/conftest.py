@@ -66,9 +66,11 @@ def pytorch_tree(trees: Path) -> Path:
 def _nobodys_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """No test reads or writes the configuration or the cache of the person who runs it."""
     home = tmp_path_factory.mktemp("home")
+    (home / "run").mkdir(mode=0o700)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_CONFIG_HOME", str(home / "config"))
         patch.setenv("XDG_CACHE_HOME", str(home / "cache"))
+        patch.setenv("XDG_RUNTIME_DIR", str(home / "run"))
         # A daemon for each test's home would outlive the tests: those about it say so.
         patch.setenv("TORCHTALK_NO_DAEMON", "1")
         for name in ("TORCHTALK_SOURCE", "PYTORCH_SOURCE", "TORCHTALK_DEBUG"):

@@ -272,7 +272,9 @@ def test_a_yaml_error_costs_its_entry_until_it_is_repaired(run: Run, mini_tree: 
     path.write_text(good.replace("  variants: function, method\n", "  variants: [function\n", 1), "utf-8")
     assert run("index", "build").code == 0
     assert json.loads(run("status", "--json").out)["problems"] > 0
-    assert run("trace", "aten::matmul", "yaml").code == 0
+    told = run("trace", "aten::matmul", "yaml")
+    assert told.code == 0
+    assert "NOT READ: aten/src/ATen/native/native_functions.yaml" in told.out
     path.write_text(good, "utf-8")
     assert run("trace", "aten::add.Tensor", "yaml").code == 0
     assert "native_functions.yaml" not in str(json.loads(run("status", "--json").out)["problem_samples"])

@@ -375,6 +375,39 @@ Tensor& random_(Tensor& self) { return impl<RandomStub, Generator>(self); }"""
     assert found == {("abs_stub", 2, "abs_out"), ("RandomStub", 4, "random_")}
 
 
+def test_a_call_that_reads_like_a_definition_is_a_call() -> None:
+    facts = facts_of(
+        """void run(TensorIterator& iter) {
+  gpu_reduce_kernel<scalar_t, out_t, 2>(iter, ops, typename ops_t::acc_t{});
+  CUDA_KERNEL_LOOP(i, n) { inner(i); }
+}""",
+        "aten/src/ATen/native/cuda/a.cu",
+    )
+    assert names(facts, "function") == ["run"]
+    assert [(r.name, r.line) for r in facts.references if r.kind == "launch"] == [("gpu_reduce_kernel", 2)]
+    assert "inner" in [r.name for r in facts.references if r.owner == 0]
+
+
+def test_functors_that_are_made_and_called_are_references() -> None:
+    facts = facts_of(
+        """template <typename T> struct sum_functor { void operator()(It& iter) { gpu_kernel(iter, f); } };
+void sum(It& iter) { sum_functor<float>{}(iter); dispatch<sum_functor>(iter); }""",
+        "aten/src/ATen/native/cuda/a.cu",
+    )
+    owner = next(i for i, d in enumerate(facts.definitions) if d.name == "sum")
+    found = [r.name for r in facts.references if r.owner == owner and r.kind == "address"]
+    assert found == ["sum_functor", "sum_functor"]
+
+
+def test_a_macro_around_a_registered_function() -> None:
+    facts = facts_of(
+        """TORCH_LIBRARY_IMPL(aten, CUDA, m) {
+  m.impl("x", torch::CppFunction::makeFromBoxedFunction<SINGLE_ARG(rule<A, B>)>());
+}"""
+    )
+    assert targets(facts, one(facts, "registration")) == ["rule"]
+
+
 def test_a_list_of_tags_is_no_function() -> None:
     facts = facts_of('TORCH_LIBRARY(q, m) { m.def(SCHEMA("f(Tensor x) -> Tensor"), {at::Tag::core}); }')
     schema = one(facts, "schema")

@@ -37,6 +37,17 @@ def test_line_1_has_subject_total_and_revision() -> None:
     assert "INCOMPLETE" not in head
 
 
+def test_entries_that_could_not_be_read_are_said_below_line_1() -> None:
+    standing = replace(STANDING, unread=tuple(f"native_functions.yaml:{n}: no schema" for n in range(1, 6)))
+    for text in (
+        as_text(answer(kernel(), standing=standing)),
+        as_text(answer(subjects=(), standing=standing)),
+    ):
+        lines = text.splitlines()
+        assert lines[1] == "NOT READ: native_functions.yaml:1: no schema"
+        assert lines[4] == "NOT READ: 2 entries more; see status"
+
+
 def test_an_incomplete_index_says_so_in_line_1() -> None:
     waiting = replace(STANDING, waiting=34, complete=False)
     assert (

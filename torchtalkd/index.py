@@ -1,7 +1,7 @@
 """Brings the index of a root up to date, and opens a view of it.
 
 This is what every command does before it asks. Where the index cannot be written (another
-process is at it, or the cache is read-only) what is there is read, and `say` is told so; where
+process is at it, the cache is read-only or its disk full) what is there is read, and `say` is told so; where
 nothing is there yet and another process is making it, that is waited for. The tests are in
 `tests/test_index.py` and `tests/test_cli.py`.
 """
@@ -17,7 +17,7 @@ from torchtalkd.conventions import load
 from torchtalkd.engine import BuildResult, Progress, build
 from torchtalkd.engine.sweep import sweep
 from torchtalkd.store.database import open_view
-from torchtalkd.store.errors import Locked, NoIndex, NotPermitted, Unusable, is_damage
+from torchtalkd.store.errors import Locked, NoIndex, NotPermitted, StoreFull, Unusable, is_damage
 from torchtalkd.store.view import View
 
 __all__ = ["BuildResult", "Index", "Kept", "is_damaged", "kept_index", "open_index"]
@@ -65,7 +65,7 @@ def open_index(
                 say(f"{locked}; waiting until it is there")
                 waited = True
             time.sleep(POLL_SECONDS)
-        except NotPermitted as refused:
+        except (NotPermitted, StoreFull) as refused:
             if view := _present(folder):
                 say(f"{refused}: this answer is from revision {view.revision}, not brought up to date")
                 return Index(view, None)

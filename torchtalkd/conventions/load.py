@@ -105,6 +105,8 @@ def _tree_source(tree: Path, name: str) -> _Source | None:
     path = tree / TREE_MANIFEST
     if not path.is_file():
         return None
+    if path.is_symlink() and not path.resolve().is_relative_to(tree.resolve()):
+        raise ManifestError(str(path), 0, "a symbolic link that leads out of the tree; a file is wanted here")
     try:
         with path.open("rb") as stream:
             data = stream.read(_MOST_BYTES + 1)

@@ -124,7 +124,7 @@ def _fits(text: str) -> bool:
 
 
 def _joined(answer: Answer, groups: Sequence[tuple[str, Sequence[_Row]]], caps: _Caps) -> str:
-    lines = [_head(answer), *_meanings(answer)]
+    lines = [_head(answer), *_unread(answer.standing), *_meanings(answer)]
     cut = False
     for title, rows in groups:
         limit = caps.leading if title in _LEADING else caps.further if title.startswith(_ENDS) else caps.own
@@ -178,6 +178,17 @@ def _standing(standing: Standing) -> Iterable[str]:
         yield f"INCOMPLETE: {waiting}"
 
 
+def _unread(standing: Standing) -> Iterable[str]:
+    """What of the yaml files is missing from any answer."""
+    for said in standing.unread[:_MOST_UNREAD]:
+        yield f"NOT READ: {said}"
+    if len(standing.unread) > _MOST_UNREAD:
+        yield f"NOT READ: {len(standing.unread) - _MOST_UNREAD} entries more; see status"
+
+
+_MOST_UNREAD: Final = 3
+
+
 def _meanings(answer: Answer) -> Iterable[str]:
     if answer.question != "trace":
         return
@@ -225,7 +236,7 @@ def _not_found(answer: Answer) -> str:
         head = f"Nothing found: no name in {answer.focus} contains {_asked(answer)}"
     else:
         head = f"Function not found: nothing in this tree is called {_asked(answer)}"
-    lines = [" · ".join((head, *_standing(answer.standing)))]
+    lines = [" · ".join((head, *_standing(answer.standing))), *_unread(answer.standing)]
     if answer.nearest:
         lines.append("Spelled alike: " + ", ".join(answer.nearest))
     return "\n".join(printable(line) for line in lines)

@@ -12,6 +12,7 @@ from typing import Final
 from tree_sitter import Node
 
 from torchtalkd import keys
+from torchtalkd.facts import ReferenceKind
 from torchtalkd.parse.collector import Collector, MacroUse, Scope
 from torchtalkd.parse.shapes import dispatch_stub, macro_use, pybind11, register_operators, torch_library
 from torchtalkd.parse.spelling import Callee
@@ -64,6 +65,15 @@ def not_plain(
         register_operators.constructor(collector, scope, arguments)
     else:
         pybind11.constructor(collector, scope, _call_of(arguments), arguments)
+
+
+def called(collector: Collector, scope: Scope, name: str, offset: int) -> None:
+    """A call that the grammar took for a definition: only its name is known."""
+    if CAPITALS.match(name):
+        collector.refer("macro", keys.macro(name), name, offset, scope.ordinal)
+    else:
+        kind: ReferenceKind = "launch" if name in collector.spelling.launchers else "call"
+        collector.refer(kind, keys.cpp(name), name, offset, scope.ordinal)
 
 
 def _file_scope_macro(collector: Collector, scope: Scope, name: str, call: Node, arguments: Node) -> bool:

@@ -13,7 +13,7 @@ from tree_sitter import Node
 
 from torchtalkd import keys
 from torchtalkd.parse.collector import Collector, Scope
-from torchtalkd.parse.cpp_calls import CAPITALS, use_of
+from torchtalkd.parse.cpp_calls import CAPITALS, called, use_of
 from torchtalkd.parse.cpp_names import STATEMENTS, Declarator, declarator, result_type
 from torchtalkd.parse.shapes import (
     macro_use,
@@ -98,6 +98,10 @@ def function(collector: Collector, scope: Scope, captures: Captures) -> Scope | 
         opened = _macro_head(collector, scope, node, found)
         if opened is not None:
             return opened
+    if scope.body and not scope.inside_class and not head.strip():
+        # `f<T>(x, typename T::U{});` reads like a definition, as does a loop made by a macro.
+        called(collector, scope, found.name, found.offset)
+        return None
     if body is None and not any(child.type == "try_statement" for child in node.children):
         return None  # = default, = delete
     if found.name in STATEMENTS or found.macro_arguments is not None:
@@ -166,6 +170,8 @@ def declaration(collector: Collector, scope: Scope, captures: Captures) -> Scope
     if found is None or found.name in STATEMENTS or found.macro_arguments is not None:
         return None
     head = collector.data[node.start_byte : outer.start_byte]
+    if head.rstrip().endswith(b"="):
+        return None  # MACRO(type, name) = Tensor();
     if CAPITALS.match(found.name) and not head.strip():
         if found.name in collector.macros:
             collector.macro_offsets.add(node.start_byte)

@@ -18,7 +18,7 @@ from tree_sitter import Parser
 from torchtalkd import keys
 from torchtalkd.facts import BINDING_KINDS, Reference
 from torchtalkd.parse.collector import DISPATCH_KEY_HOLE, LIBRARY_HOLE, Collector, Library, Scope
-from torchtalkd.parse.cpp_text import Directives, Macro, Text, directives
+from torchtalkd.parse.cpp_text import Directives, Macro, Text, blanked, directives
 from torchtalkd.parse.cpp_walk import LANGUAGES, Chunk, walk
 from torchtalkd.parse.macros import expand, pattern_of, substitute
 
@@ -170,7 +170,9 @@ def _balanced(text: str) -> bool:
 
 def _read(collector: Collector, text: str, chunks: list[Chunk], grammar: str) -> Collector:
     """Walk a text of chunks; macros of the file are not expanded again."""
-    data = text.encode("utf-8", "replace")
+    data = blanked(
+        text.encode("utf-8", "replace"), collector.spelling.blank, collector.spelling.blank_arguments
+    )
     nothing: Mapping[str, Macro] = {}
     made = Collector(
         collector.path, collector.language, Text(data), collector.spelling, directives(b""), nothing

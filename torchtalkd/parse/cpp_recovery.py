@@ -14,7 +14,7 @@ from tree_sitter import Parser, Range, Tree
 
 from torchtalkd.facts import Reference
 from torchtalkd.parse.collector import Collector
-from torchtalkd.parse.cpp_skeleton import bodies, gaps, touched_by
+from torchtalkd.parse.cpp_skeleton import Outermost, bodies, gaps, touched_by
 from torchtalkd.parse.cpp_text import Text, without
 from torchtalkd.parse.cpp_walk import LANGUAGES, Chunk, walk
 
@@ -75,18 +75,28 @@ def _add_branches(collector: Collector, grammar: str, errors: list[Stretch]) -> 
 def _add_skeleton(collector: Collector, grammar: str, errors: list[Stretch]) -> None:
     """Read the file again without the bodies that have errors; add the functions that were lost, and
     give them the references that were found within their lines."""
-    data = collector.data
     errors = _uncontained(collector, errors)
     if not errors:
         return
-    found = bodies(data)
-    if found is None:
-        others = [(start, end) for start, end, _, number in collector.directives.branches if number]
-        for branch in others:
-            data = without(data, [branch])
-        found = bodies(data) if others else None
-    if found is None:
+    whole = bodies(collector.data)
+    if whole is not None:
+        _reread(collector, grammar, collector.data, whole, errors)
         return
+    branches = collector.directives.branches
+    # The branches of an #if do not add up to matching braces; each choice of them may.
+    for chosen in range(min(max((number for *_, number in branches), default=-1) + 1, _MAX_BRANCHES)):
+        data = collector.data
+        last = {group: number for _, _, group, number in branches}
+        for start, end, group, number in branches:
+            if number != min(chosen, last[group]):
+                data = without(data, [(start, end)])
+        found = bodies(data)
+        if found is not None:
+            _reread(collector, grammar, data, found, errors)
+
+
+def _reread(collector: Collector, grammar: str, data: bytes, found: Outermost, errors: list[Stretch]) -> None:
+    """Read the text again, without the bodies that the errors touch."""
     unreadable = touched_by(found.bodies, errors)
     if not unreadable:
         return
@@ -114,7 +124,13 @@ def _add_skeleton(collector: Collector, grammar: str, errors: list[Stretch]) -> 
     variant = _another(collector, data)
     walk(variant, parser.parse(data).root_node, grammar, scopes)
     before = len(collector.definitions)
-    _merge(collector, variant, repair=True)
+    ordinals = _merge(collector, variant, repair=True)
+    if not scopes:
+        # Read as a whole: it knows the namespaces, in which macros are still to be read.
+        scoped = dict(collector.scopes)
+        for start, scope in variant.scopes:
+            scoped[start] = replace(scope, ordinal=ordinals.get(scope.ordinal, -1))
+        collector.scopes = sorted(scoped.items(), key=lambda item: (item[0], -item[1].end))
     added = [
         (definition.line, definition.end_line, ordinal)
         for ordinal, definition in enumerate(collector.definitions[before:], before)
@@ -175,11 +191,11 @@ def _windows(data: bytes, spans: Iterable[Stretch]) -> list[Stretch]:
     return windows
 
 
-def _merge(into: Collector, other: Collector, repair: bool = False) -> None:
+def _merge(into: Collector, other: Collector, repair: bool = False) -> dict[int, int]:
     """Add the definitions of another reading of the same file that are new, with their references.
 
     The same key and line is the same definition; with `repair` the other reading knows it better.
-    Uses of macros are taken over alike.
+    Uses of macros are taken over alike. Returns the ordinals that the other's have got.
     """
     known = {(d.key, d.line, d.kind): number for number, d in enumerate(into.definitions)}
     ordinals = {-1: -1}
@@ -206,6 +222,7 @@ def _merge(into: Collector, other: Collector, repair: bool = False) -> None:
         for use in other.uses
         if use.offset not in places and use.body_owner == 0
     )
+    return ordinals
 
 
 def _errors(tree: Tree) -> list[Stretch]:

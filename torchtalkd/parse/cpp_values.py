@@ -24,8 +24,8 @@ _REACH = 120
 
 def add_values(collector: Collector) -> None:
     """Add a reference `address` for each value whose name has one of the suffixes."""
+    owners = _add_functors(collector)
     data = collector.data
-    owners: list[tuple[int, int, int]] | None = None
     for suffix in collector.spelling.value_suffixes:
         position = data.find(suffix)
         while position >= 0:
@@ -44,6 +44,30 @@ def add_values(collector: Collector) -> None:
             if owner >= 0:
                 name = match.group().decode()
                 collector.refer("address", keys.cpp(name), name, offset, owner)
+
+
+def _add_functors(collector: Collector) -> list[tuple[int, int, int]] | None:
+    """The classes of this file that can be called, where they are named: `Functor<T>{}(iter)`,
+    `dispatch<Functor>(iter)`. The functions of the file, if they were needed."""
+    definitions = collector.definitions
+    functors = {
+        keys.cpp_last(definitions[d.scope].name)
+        for d in definitions
+        if d.scope >= 0 and d.key == _CALL_OPERATOR and definitions[d.scope].kind == "class"
+    }
+    if not functors:
+        return None
+    owners = _functions(collector)
+    pattern = re.compile(rb"\b(" + b"|".join(sorted(name.encode() for name in functors)) + rb")\s*[<>{,]")
+    for match in pattern.finditer(collector.data):
+        owner = _owner(owners, collector.text.place(match.start())[0])
+        if owner >= 0:
+            name = match[1].decode()
+            collector.refer("address", keys.cpp(name), name, match.start(), owner)
+    return owners
+
+
+_CALL_OPERATOR = keys.cpp("operator()")
 
 
 def _functions(collector: Collector) -> list[tuple[int, int, int]]:

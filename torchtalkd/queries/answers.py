@@ -116,6 +116,8 @@ class Standing:
     """How many files are still to be read."""
     complete: bool = True
     """Whether the index holds every file of the tree."""
+    unread: tuple[str, ...] = ()
+    """Entries of the yaml files that could not be read, as `file:line: why`: an operator may be missing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,7 +190,18 @@ def standing(view: View) -> Standing:
         branch=view.meta("branch"),
         waiting=_number(view.meta("waiting")),
         complete=view.meta("complete") in ("1", "true", "yes"),
+        unread=_unread(view),
     )
+
+
+def _unread(view: View) -> tuple[str, ...]:
+    known: tuple[str, ...] | None = view.kept.get("unread")
+    if known is None:
+        found = view.problems_of_languages(("native_functions", "derivatives", "tags"))
+        known = view.kept["unread"] = tuple(
+            f"{path}:{problem.line}: {problem.message}" for path, problem in found
+        )
+    return known
 
 
 def _number(text: str) -> int:
@@ -228,13 +241,16 @@ def as_json(answer: Answer | StatusAnswer) -> dict[str, Any]:
 
 
 def _standing_json(standing: Standing) -> dict[str, Any]:
-    return {
+    found: dict[str, Any] = {
         "revision": standing.revision,
         "commit": standing.commit,
         "branch": standing.branch,
         "waiting": standing.waiting,
-        "complete": standing.complete,
+        "complete": standing.complete and not standing.waiting,
     }
+    if standing.unread:
+        found["unread"] = list(standing.unread)
+    return found
 
 
 _ALWAYS = ("role", "symbol", "operator", "evidence", "file", "line")

@@ -93,6 +93,18 @@ class View:
             )
         ]
 
+    def problems_of_languages(self, languages: Iterable[str]) -> list[tuple[str, Problem]]:
+        """What could not be read in the files of some languages: (path, Problem), by path and line."""
+        wanted = tuple(languages)
+        return [
+            (path, Problem(line, kind, message))
+            for path, line, kind, message in self._db.execute(
+                "SELECT path, line, kind, message FROM file JOIN problem ON problem.file = file.id"
+                f" WHERE language IN ({','.join('?' * len(wanted))}) ORDER BY path, line",
+                wanted,
+            )
+        ]
+
     # -- files
 
     def files(self) -> list[File]:

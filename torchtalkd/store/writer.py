@@ -12,6 +12,7 @@ from __future__ import annotations
 import os
 import sqlite3
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from itertools import chain
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -175,6 +176,8 @@ class Writer:
             revision = int(last) + 1
             self._set_meta(db, {**meta, "revision": str(revision)})
             db.execute("COMMIT")
+            if not indexed:
+                _compact(db)
         except BaseException:
             # A full disk has already rolled it back.
             if db.in_transaction:
@@ -277,6 +280,15 @@ _MARKED: Final = (
     "SELECT DISTINCT path FROM problem JOIN file ON file.id = problem.file"
     " WHERE problem.kind IN ('crash', 'time')"
 )
+
+
+def _compact(db: sqlite3.Connection) -> None:
+    """Gives back the room of what a large revision replaced. Readers of an older one prevent that; then
+    the next large revision uses it."""
+    (free,), (pages,) = (db.execute(f"PRAGMA {what}").fetchone() for what in ("freelist_count", "page_count"))
+    if free * BULK_SHARE > pages:
+        with suppress(sqlite3.OperationalError):
+            db.execute("VACUUM")
 
 
 def _delete(db: sqlite3.Connection, file_id: int) -> None:

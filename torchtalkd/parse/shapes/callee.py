@@ -35,7 +35,13 @@ def callee(collector: Collector, node: Node) -> Callee:
     dispatch_key, form = "", "name"
     for _ in range(_MAX_DEPTH):
         kind = node.type
-        if kind in ("identifier", "qualified_identifier", "template_function", "type_identifier"):
+        if kind in (
+            "identifier",
+            "qualified_identifier",
+            "template_function",
+            "template_type",
+            "type_identifier",
+        ):
             name = keys.without_template_arguments(collector.slice(node)).strip()
             if name in _NOTHING:
                 break
@@ -68,6 +74,11 @@ def _inner(collector: Collector, node: Node) -> tuple[Node, str] | None:
         named = value.named_children if value is not None else []
         return (named[0], "") if named else None
     if node.type == "type_descriptor":
+        # `makeFromBoxedFunction<SINGLE_ARG(f<A, B>)>`: a macro only keeps the commas together.
+        kept = next((n for n in node.children if n.type.endswith("function_declarator")), None)
+        inner = _first_name(kept) if kept is not None else None
+        if inner is not None:
+            return inner, ""
         named = node.named_children
         return (named[0], "") if named else None
     if node.type != "call_expression":
@@ -87,6 +98,17 @@ def _inner(collector: Collector, node: Node) -> tuple[Node, str] | None:
     if last == "dispatch" and len(values) > 1:
         return values[1], dispatch_key(collector.slice(values[0]))
     return values[0], "boxed" if last in ("TORCH_BOX", "makeFromBoxedFunction") else ""
+
+
+def _first_name(node: Node) -> Node | None:
+    """The first name in the parentheses of what looks like a function's type."""
+    pending = list(node.named_children)
+    while pending:
+        first = pending.pop(0)
+        if first.type in ("template_type", "qualified_identifier", "type_identifier", "identifier"):
+            return first
+        pending = [*first.named_children, *pending]
+    return None
 
 
 def _template_argument(function: Node) -> Node | None:
