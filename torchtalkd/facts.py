@@ -88,7 +88,7 @@ ReferenceKind: TypeAlias = Literal[
     "address",  # &f, or f named as a value
     "launch",  # f<<<grid, block>>>(x), gpu_kernel(iter, f), kernel[grid](x)
     "include",  # key in file:
-    "import",  # an imported Python name
+    "import",  # an imported Python name that is no alias of the module
     "star",  # from m import *
     "base",  # a base class
     "macro",  # a use of a function-like macro; key in macro:

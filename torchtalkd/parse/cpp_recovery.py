@@ -246,7 +246,7 @@ def _another(collector: Collector, data: bytes) -> Collector:
     return Collector(
         collector.path,
         collector.language,
-        Text(data),
+        collector.text.with_data(data),
         collector.spelling,
         collector.directives,
         collector.macros,

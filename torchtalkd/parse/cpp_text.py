@@ -65,6 +65,12 @@ class Text:
         else:  # splitlines would end a line at a lone carriage return; editors and grammars do not.
             self.line_starts = [0, *(match.end() for match in _NEWLINE.finditer(data))]
 
+    def with_data(self, data: bytes) -> Text:
+        """Another text with the same lines: one in which something was blanked."""
+        text = object.__new__(Text)
+        text.data, text.line_starts = data, self.line_starts
+        return text
+
     def place(self, offset: int) -> tuple[int, int]:
         """(1-based line, 0-based byte column) of an offset."""
         line = bisect_right(self.line_starts, offset)

@@ -277,7 +277,9 @@ def _read_import(
     full = canonical(f"{module}.{written}" if module else written)
     key = key_of(full)
     row, column = node.start_point
-    out.references.append(Reference(key, full, "import", row + 1, column, owner))
+    is_alias = owner == 0 and index != Pattern.IMPORT and not is_test
+    if not is_alias:  # What an alias is to be found by is its target.
+        out.references.append(Reference(key, full, "import", row + 1, column, owner))
     meaning = full
     if not as_:
         local = written
@@ -288,7 +290,7 @@ def _read_import(
         names.top[name] = meaning
         if index == Pattern.IMPORT:
             names.modules.add(name)
-        elif not is_test:
+        elif is_alias:
             mine = f"{out.module}.{local}"
             at = place.start_point
             out.references.append(Reference(key, full, "target", row + 1, column, len(out.definitions)))

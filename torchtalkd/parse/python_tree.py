@@ -48,6 +48,7 @@ class Tree(NamedTuple):
 
 
 _LANGUAGE = Language(tree_sitter_python.language())
+_PARSER = Parser(_LANGUAGE)
 
 _DEFINITION = re.compile(
     rb"^(?P<indent>[ \t]*)(?P<block>(?:@[^\n]*\n(?P=indent))*"
@@ -77,7 +78,7 @@ def _matches(root: Node) -> list[Match]:
 
 def read_tree(data: bytes) -> Tree:
     """Parse UTF-8 text. Never raises."""
-    root = Parser(_LANGUAGE).parse(data).root_node
+    root = _PARSER.parse(data).root_node
     matches = _matches(root)
     if not root.has_error:
         return Tree(matches, 0, {})

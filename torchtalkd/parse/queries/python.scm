@@ -24,11 +24,10 @@
 (call function: (identifier) @callee)
 (call function: (attribute) @callee)
 (call function: (subscript value: [(identifier) (attribute)] @callee))
-; 12: a plain or dotted name where its value is used. (Each match costs a microsecond, and nearly
-; all plain names are of local variables: they are asked for only in decorators and in tables of
-; functions. A plain name among arguments is no reference.)
+; 12: a plain or dotted name where its value is kept: in tables, defaults, assignments, decorators.
+; (Each match costs a microsecond, and most values are those of local variables. A name among
+; plain arguments or in a comparison is no reference.)
 [
-  (argument_list (attribute) @value)
   (keyword_argument value: (attribute) @value)
   (assignment right: (attribute) @value)
   (default_parameter value: (attribute) @value)
@@ -38,9 +37,6 @@
   (list [(identifier) (attribute)] @value)
   (tuple [(identifier) (attribute)] @value)
   (set [(identifier) (attribute)] @value)
-  (expression_list (attribute) @value)
   (pair key: (attribute) @value)
   (pair value: [(identifier) (attribute)] @value)
-  (comparison_operator (attribute) @value)
-  (conditional_expression (attribute) @value)
 ]
