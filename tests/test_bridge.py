@@ -19,6 +19,7 @@ import pytest
 from clients import messages
 from clients.worktree import worktree_instead
 from tests.conftest import DEMO_TREE, REPOSITORY, _copy
+from tests.rpc import INITIALIZE, INITIALIZED, call, line
 from torchtalkd import wire
 
 SECONDS = 30.0
@@ -121,22 +122,6 @@ class Bridge:
                 except BrokenPipeError:
                     continue
         self.process.wait()
-
-
-def line(**message: Any) -> bytes:
-    return json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n"
-
-
-INITIALIZE = line(
-    id=0,
-    method="initialize",
-    params={"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}},
-)
-INITIALIZED = line(method="notifications/initialized")
-
-
-def call(number: object, tool: str, **arguments: Any) -> bytes:
-    return line(id=number, method="tools/call", params={"name": tool, "arguments": arguments})
 
 
 def call_of_2026(number: object, tool: str, **arguments: Any) -> bytes:

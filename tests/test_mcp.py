@@ -14,6 +14,7 @@ from mcp import Client
 from mcp.types import CallToolResult, TextContent
 
 from tests.conftest import DEMO_TREE, _copy
+from tests.rpc import INITIALIZE, INITIALIZED, call, line
 from torchtalkd.conventions import load
 from torchtalkd.engine import build
 from torchtalkd.frontends.host import NotReady, RootState
@@ -378,22 +379,6 @@ async def spoken(root: Root, send: bytes, answers: int, *, note: str = "", close
     await asyncio.wait_for(ended.wait(), 20)
     server.close()
     return found
-
-
-def line(**message: Any) -> bytes:
-    return json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n"
-
-
-INITIALIZE = line(
-    id=0,
-    method="initialize",
-    params={"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}},
-)
-INITIALIZED = line(method="notifications/initialized")
-
-
-def call(id: object, tool: str, **arguments: Any) -> bytes:
-    return line(id=id, method="tools/call", params={"name": tool, "arguments": arguments})
 
 
 def test_junk_is_answered_and_costs_nothing_else(index: Path) -> None:
