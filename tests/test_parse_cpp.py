@@ -343,6 +343,24 @@ int third() { return 3; }
     assert {"first", "second", "third"} <= set(names(facts, "function"))
 
 
+def test_an_if_between_a_head_and_its_body() -> None:
+    facts = facts_of(
+        """namespace a {
+T::T(const int64_t s)
+#ifdef USE_X
+    : x_(make(s)) {
+  x_->y = s;
+}
+#else
+{
+}
+#endif
+T::operator bool() const { return true; }
+}"""
+    )
+    assert names(facts, "function") == ["a::T::operator bool", "a::T::T"]
+
+
 def test_a_body_the_grammar_cannot_read_costs_no_other_function() -> None:
     text = """namespace at::native {
 static void before(id x) { [x set:@"a" to:^(NSString* s) { return [s length: 1 of:{2}]; }]; inner(x); }
@@ -397,6 +415,18 @@ void sum(It& iter) { sum_functor<float>{}(iter); dispatch<sum_functor>(iter); }"
     owner = next(i for i, d in enumerate(facts.definitions) if d.name == "sum")
     found = [r.name for r in facts.references if r.owner == owner and r.kind == "address"]
     assert found == ["sum_functor", "sum_functor"]
+
+
+def test_a_macro_that_a_list_of_another_file_applies() -> None:
+    facts = facts_of(
+        """namespace at {
+#define TENSOR(T, _1) Tensor tensor(ArrayRef<T> values) { return make(values); }
+FORALL_TYPES_AND(Bool, TENSOR)
+#define CAST(T, name) Tensor cast_##name(const Tensor& x) { return x; }
+FORALL_TYPES(CAST)
+}"""
+    )
+    assert [(d.name, d.line) for d in facts.definitions if d.kind == "function"] == [("at::tensor", 3)]
 
 
 def test_a_macro_around_a_registered_function() -> None:

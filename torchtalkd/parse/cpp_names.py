@@ -54,6 +54,8 @@ def declarator(node: Node, data: bytes) -> Declarator | None:
     while node.type != "function_declarator":
         if node.type == "operator_cast":
             return _conversion(node, data)
+        if node.type == "qualified_identifier":
+            return _qualified_conversion(node, data)
         inner = node.child_by_field_name("declarator")
         if inner is None:
             named = node.named_children
@@ -87,11 +89,6 @@ def declarator(node: Node, data: bytes) -> Declarator | None:
             if deeper is None:
                 break
             last = deeper
-        if last.type == "operator_cast":
-            converted = _conversion(last, data)
-            qualifier = data[named_node.start_byte : last.start_byte].decode("utf-8", "replace")
-            name = keys.without_template_arguments(qualifier) if "<" in qualifier else qualifier
-            return converted._replace(name=name + converted.name) if converted else None
         offset = last.start_byte
     else:
         offset = named_node.start_byte
@@ -106,6 +103,19 @@ def declarator(node: Node, data: bytes) -> Declarator | None:
 def result_type(text: str) -> str:
     """What stands before a declarator, with the words that are no type left out."""
     return " ".join(_SPECIFIERS.sub(" ", text).split())
+
+
+def _qualified_conversion(node: Node, data: bytes) -> Declarator | None:
+    """`T::operator bool() const`; None for any other qualified name."""
+    last: Node | None = node
+    while last is not None and last.type == "qualified_identifier":
+        last = last.child_by_field_name("name")
+    if last is None or last.type != "operator_cast":
+        return None
+    found = _conversion(last, data)
+    qualifier = data[node.start_byte : last.start_byte].decode("utf-8", "replace")
+    name = keys.without_template_arguments(qualifier) if "<" in qualifier else qualifier
+    return found._replace(name=name + found.name) if found is not None else None
 
 
 def _conversion(node: Node, data: bytes) -> Declarator | None:

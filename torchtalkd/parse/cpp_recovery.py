@@ -57,13 +57,15 @@ def _add_branches(collector: Collector, grammar: str, errors: list[Stretch]) -> 
     if not touched:
         return
     data = collector.data
-    windows = _windows(data, touched.values())
+    windows = _windows(collector, touched.values())
     scopes = [_piece(collector, start) for start, _ in windows]
     parser = Parser(
         LANGUAGES[grammar], included_ranges=[_range(collector.text, *window) for window in windows]
     )
     for number in range(min(max(last[group] for group in touched) + 1, _MAX_BRANCHES)):
-        text = data
+        # Without their directives the chosen branches are plain text to the grammar.
+        marks = [(start, end) for start, end, group in collector.directives.marks if group in touched]
+        text = without(data, marks)
         for start, end, group, own in collector.directives.branches:  # Nested ones overlap: one at a time.
             if group in touched and own != min(number, last[group]):
                 text = without(text, [(start, end)])
@@ -78,14 +80,12 @@ def _add_skeleton(collector: Collector, grammar: str, errors: list[Stretch]) -> 
     errors = _uncontained(collector, errors)
     if not errors:
         return
-    whole = bodies(collector.data)
-    if whole is not None:
-        _reread(collector, grammar, collector.data, whole, errors)
-        return
     branches = collector.directives.branches
-    # The branches of an #if do not add up to matching braces; each choice of them may.
-    for chosen in range(min(max((number for *_, number in branches), default=-1) + 1, _MAX_BRANCHES)):
+    # The branches of an #if need not add up to what the grammar can read; each choice of them may.
+    for chosen in range(min(max((number for *_, number in branches), default=0) + 1, _MAX_BRANCHES)):
         data = collector.data
+        if branches:
+            data = without(data, [(start, end) for start, end, _ in collector.directives.marks])
         last = {group: number for _, _, group, number in branches}
         for start, end, group, number in branches:
             if number != min(chosen, last[group]):
@@ -98,22 +98,15 @@ def _add_skeleton(collector: Collector, grammar: str, errors: list[Stretch]) -> 
 def _reread(collector: Collector, grammar: str, data: bytes, found: Outermost, errors: list[Stretch]) -> None:
     """Read the text again, without the bodies that the errors touch."""
     unreadable = touched_by(found.bodies, errors)
-    if not unreadable:
-        return
     windows: list[Stretch] = [(0, len(data))]
     scopes: list[Chunk] = []
-    namespaces = {
-        start: scope.end
-        for start, scope in collector.scopes
-        if not scope.inside_class and scope.library is None
-    }
-    if found.namespaces == {end - 1 for end in namespaces.values()}:
+    namespaces = _namespaces(collector)
+    across = any(start < edge <= end for start, end in errors for edge in namespaces.values())
+    if not across and found.namespaces == {end - 1 for end in namespaces.values()}:
+        if not unreadable:
+            return
         # Every namespace was read, and to its end: what was lost is near the errors.
-        heads = [data.find(b"{", start) + 1 for start in namespaces]
-        windows = [
-            (max([begin, *(head for head in heads if head <= end)]), end)
-            for begin, end in _windows(data, errors)
-        ]
+        windows = _windows(collector, errors)
         scopes = [_piece(collector, start) for start, _ in windows]
     ranges = [
         _range(collector.text, start, end)
@@ -174,16 +167,30 @@ def _range(text: Text, start: int, end: int) -> Range:
     return Range((first[0] - 1, first[1]), (last[0] - 1, last[1]), start, end)
 
 
-def _windows(data: bytes, spans: Iterable[Stretch]) -> list[Stretch]:
-    """The spans widened to the closing braces at the left margin before and behind them, joined
-    where they overlap."""
+def _namespaces(collector: Collector) -> dict[int, int]:
+    """Start and end of each namespace that was read."""
+    return {
+        start: scope.end
+        for start, scope in collector.scopes
+        if not scope.inside_class and scope.library is None
+    }
+
+
+def _windows(collector: Collector, spans: Iterable[Stretch]) -> list[Stretch]:
+    """The spans widened to the closing braces at the left margin before and behind them, but not over
+    the head or the end of a namespace; joined where they overlap."""
+    data = collector.data
+    namespaces = _namespaces(collector)
+    heads = [data.find(b"{", start) + 1 for start in namespaces]
+    ends = list(namespaces.values())
     windows: list[Stretch] = []
     for start, end in sorted(spans):
         before = data.rfind(b"\n}", 0, start)
         behind = data.find(b"\n}", end)
         begin = data.find(b"\n", before + 1) if before >= 0 else 0
         stop = behind + 2 if behind >= 0 else len(data)
-        begin = min(max(begin, 0), start)
+        begin = min(max([begin, 0, *(edge for edge in (*heads, *ends) if edge <= start)]), start)
+        stop = min([stop, *(edge - 1 for edge in ends if edge > end)])
         if windows and begin < windows[-1][1]:
             windows[-1] = (windows[-1][0], max(stop, windows[-1][1]))
         else:

@@ -44,6 +44,8 @@ class Directives(NamedTuple):
     """The conditions in force from the offset at the same position of `guard_starts` on."""
     branches: list[tuple[int, int, int, int]]
     """(start, end, group, number in the group) of each branch of an #if with an #else or #elif."""
+    marks: list[tuple[int, int, int]]
+    """(start, end, group) of each line that begins or ends a branch."""
     spans: list[tuple[int, int]]
     """The #define lines themselves, from the # on."""
 
@@ -126,7 +128,7 @@ def _blank_bytes(text: bytes) -> bytes:
 
 def directives(data: bytes) -> Directives:
     """Read all preprocessor lines. Never raises; an unbalanced #endif or #if is passed over."""
-    found = Directives([], [], [0], [""], [], [])
+    found = Directives([], [], [0], [""], [], [], [])
     if b"#" not in data:
         return found
     stack: list[_Level] = []
@@ -158,14 +160,17 @@ def directives(data: bytes) -> Directives:
                 pending_guard = match.group(2).strip()
                 condition = f"!defined({condition})"
             stack.append(_Level(condition, match.end(), groups, 0))
+            found.marks.append((match.start(), match.end(), groups))
             groups += 1
         elif word in (b"else", b"elif") and stack:
             top = stack[-1]
+            found.marks.append((match.start(), match.end(), top.group))
             found.branches.append((top.start, match.start(), top.group, top.number))
             condition = _condition(match.group(2)) if word == b"elif" else _negated(top.condition)
             stack[-1] = _Level(condition, match.end(), top.group, top.number + 1)
         elif word == b"endif" and stack:
             top = stack.pop()
+            found.marks.append((match.start(), match.end(), top.group))
             if top.number:
                 found.branches.append((top.start, match.start(), top.group, top.number))
         else:
