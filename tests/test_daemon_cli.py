@@ -203,9 +203,9 @@ def test_it_answers_while_it_indexes(home: Home, mini_tree: Path) -> None:
     # The tree is ours, the daemon is not busy: stop means stop, and leaves no process.
     started = children(home.pid())
     assert home.json("stop")["stopped"]
-    out, _ = building.communicate(timeout=PATIENCE)
+    out, err = building.communicate(timeout=PATIENCE)
     # What was asked is answered without it.
-    assert building.returncode == 0
+    assert building.returncode == 0, err
     assert "BinaryOpsKernel.cpp" in out
     until(lambda: not any(alive(child) for child in started), "what it had started ends")
 

@@ -17,7 +17,7 @@ from typing import Any, Final
 
 from torchtalkd import cli
 from torchtalkd.daemon.host import Handle
-from torchtalkd.daemon.keepers import BuildFailed
+from torchtalkd.daemon.keepers import STOPPED, BuildFailed
 from torchtalkd.daemon.log import log
 from torchtalkd.daemon.tree import Tree
 from torchtalkd.engine import BuildResult
@@ -41,6 +41,9 @@ async def run(argv: list[str], handle: Handle, send: Send) -> None:
     except cli.WrongCall as error:
         told = Told("", f"torchtalkd: {error}\n", 2)
     except BuildFailed as error:
+        if error.kind == STOPPED:
+            # No answer: whoever asked sees the connection end, and does it without us.
+            raise ConnectionAbortedError("the daemon ends") from error
         hint = "; another place for the index can be named with XDG_CACHE_HOME"
         sentence = f"{error}{hint if error.kind == 'NotPermitted' else ''}"
         told = Told("", f"torchtalkd: {sentence}\n", 2 if error.kind == "ManifestError" else 1)

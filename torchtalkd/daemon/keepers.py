@@ -26,6 +26,11 @@ _START: Final = (
 )
 
 
+DIED: Final = "KeeperDied"
+STOPPED: Final = "Stopped"
+"""Kinds of BuildFailed: the process ended by itself; it was ended because the daemon ends."""
+
+
 class BuildFailed(Exception):
     """An index could not be brought up to date; `str()` is a sentence, `kind` the error's class."""
 
@@ -48,6 +53,7 @@ class _Keeper:
     def __init__(self, process: asyncio.subprocess.Process) -> None:
         self.process = process
         self.read = 0
+        self._ending = False
 
     async def build(self, request: dict[str, Any], progress: Callable[[str, int, int], None]) -> Built:
         """Sends one request and follows its reports. Raises BuildFailed."""
@@ -69,10 +75,12 @@ class _Keeper:
                 self.read += built["parsed"]
                 return Built(BuildResult(**built), float(report["swept"]))
         code = await self.process.wait()
-        raise BuildFailed("KeeperDied", f"the process that reads the tree ended (exit code {code})")
+        kind = STOPPED if self._ending else DIED
+        raise BuildFailed(kind, f"the process that reads the tree ended (exit code {code})")
 
     async def end(self) -> None:
         """Ends the process, also in the midst of a build."""
+        self._ending = True
         with suppress(ProcessLookupError):
             self.process.kill()
         await self.process.wait()
@@ -106,7 +114,7 @@ class Keepers:
             kept = True
             return built
         except BuildFailed as error:
-            kept = error.kind != "KeeperDied"
+            kept = error.kind not in (DIED, STOPPED)
             raise
         finally:
             self._busy.discard(keeper)
