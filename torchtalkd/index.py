@@ -90,7 +90,7 @@ def kept_index(root: Path, harness: str, folder: Path) -> Kept | None:
     view = _present(folder)
     if view is None:
         return None
-    known = {file.path: (file.size, file.mtime_ns, file.inode, file.ctime_ns) for file in view.files()}
+    known = view.stats()
     waiting = 0
     for entry in sweep(root, conventions).entries:
         at = known.pop(entry.path, None)

@@ -116,6 +116,13 @@ class View:
         row = self._db.execute(f"{_FILE} WHERE path = ?", (path,)).fetchone()
         return File(*row) if row else None
 
+    def stats(self, paths: Iterable[str] | None = None) -> dict[str, tuple[int, ...]]:
+        """What files were when they were read: size, mtime, inode and ctime of each path that is known."""
+        if paths is None:
+            return {row[0]: row[1:] for row in self._db.execute(_STAT)}
+        found = (self._db.execute(f"{_STAT} WHERE path = ?", (path,)).fetchone() for path in paths)
+        return {row[0]: row[1:] for row in found if row}
+
     def file_of(self, fact_id: int) -> File:
         """The file that owns a definition, reference or target."""
         number = fact_id >> rows.ID_BITS
@@ -376,7 +383,8 @@ class View:
 
 _INDEXED_KINDS = ("operator", "schema", "derivative", "stub", "stub_kernel", "library")
 _INDEXED = "kind IN ('operator','schema','derivative','stub','stub_kernel','library')"
-_FILE = "SELECT id, path, language, role, size, mtime_ns, inode, ctime_ns, digest FROM file"
+_FILE = "SELECT id, path, language, role, digest FROM file"
+_STAT = "SELECT path, size, mtime_ns, inode, ctime_ns FROM file"
 _DEFINITION = (
     "SELECT id, key, name, kind, line, col, end_line, scope, flags, signature, dispatch_key, convention,"
     " guard, detail FROM definition"
