@@ -7,14 +7,12 @@ the view's life, so a writer's commit in between is not seen.
 
 from __future__ import annotations
 
-import json
 import sqlite3
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator
-from dataclasses import fields
 from typing import Any
 
-from torchtalkd.facts import File, FiledDefinition, FiledReference, Problem, Reference, Rules
+from torchtalkd.facts import File, FiledDefinition, FiledReference, Problem, Reference
 from torchtalkd.store import rows
 from torchtalkd.store.sites import Packed, packed, unpacked, within
 
@@ -50,7 +48,7 @@ class View:
         """What they derive from the keys of one space alone, by (space, what): see `store.carry`."""
         self.file_rows: dict[int, tuple[Any, ...]] | None = None
         """For `store.carry`."""
-        self.rules = _rules(self._meta.get("rules", "{}"))
+        self.rules = rows.rules(self._meta.get("rules", "{}"))
         self.revision = int(self._meta.get("revision", "0"))
 
     def __enter__(self) -> View:
@@ -62,6 +60,13 @@ class View:
     def close(self) -> None:
         """Ends the view. Further questions raise sqlite3.ProgrammingError."""
         self._db.close()
+
+    def repin(self) -> bool:
+        """Holds the revision by a new transaction, which needs nothing of the writer's log; False if it is old."""
+        self._db.execute("ROLLBACK")
+        self._db.execute("BEGIN")
+        found = self._db.execute("SELECT value FROM meta WHERE name = 'revision'").fetchone()
+        return bool(found) and int(found[0]) == self.revision
 
     def interrupt(self) -> None:
         """Stops the question that runs on this view, from another thread: what it reads next raises
@@ -393,14 +398,3 @@ _DEFINITION = (
 
 def _range(file_id: int) -> tuple[int, int]:
     return file_id << rows.ID_BITS, (file_id + 1 << rows.ID_BITS) - 1
-
-
-def _rules(text: str) -> Rules:
-    # JSON has no tuples: a list of the manifest comes back as one, also inside a table.
-    def frozen(value: Any) -> Any:
-        if isinstance(value, list):
-            return tuple(value)
-        return {name: frozen(inner) for name, inner in value.items()} if isinstance(value, dict) else value
-
-    raw = json.loads(text)
-    return Rules(**{field.name: frozen(raw[field.name]) for field in fields(Rules) if field.name in raw})
