@@ -109,7 +109,7 @@ class Keepers:
         folder: str,
         *,
         paths: Collection[str] | None = None,
-        since: int | None = None,
+        since: int = 0,
         workers: int | None = None,
         verify: bool = False,
         progress: Callable[[str, int, int], None],
