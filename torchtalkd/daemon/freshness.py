@@ -148,6 +148,9 @@ class Freshness:
         self._starting = self._heard
         self._watching.open()
         loop = asyncio.get_running_loop()
+        # A keeper starts while the watches are placed.
+        readied = loop.create_task(self._keepers.ready())
+        readied.add_done_callback(lambda task: task.cancelled() or task.exception())
         self._start_timer = loop.call_later(START_SECONDS, self.heard, _START)
 
     def close(self) -> None:

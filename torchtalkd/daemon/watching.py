@@ -105,7 +105,7 @@ class Watching:
 
         try:
             promised = await loop.run_in_executor(self._threads, written)
-        except Exception:
+        except Exception:  # noqa: BLE001 - a watch that fails is a tree that is swept
             log.exception("a watch failed")
             promised = False
         if not promised:
