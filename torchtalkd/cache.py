@@ -18,6 +18,8 @@ from torchtalkd.config import xdg_folder
 from torchtalkd.store import database, lock
 from torchtalkd.store.errors import StoreError
 
+SNAPSHOTS = "snapshots"
+"""The folder beside the indexes that holds the snapshots."""
 _FOLDER = re.compile(r"v(\d+)-.*-([0-9a-f]{12})")
 _OUR_FILES = re.compile(r"index\.db(\.new|\.broken-\d+)?(-wal|-shm|-journal)?")
 
@@ -42,6 +44,11 @@ def index_folder(root: Path, environ: Mapping[str, str]) -> Path:
     """The folder for the index of a resolved root. Makes nothing."""
     name = re.sub(r"[^A-Za-z0-9._-]+", "-", root.name).strip("-.")[:40] or "root"
     return cache_home(environ) / f"v{database.FORMAT}-{name}-{_digest(root)}"
+
+
+def snapshot_home(environ: Mapping[str, str]) -> Path:
+    """The folder that holds the snapshots of all trees, whether it exists or not."""
+    return cache_home(environ) / SNAPSHOTS
 
 
 def kept_indexes(environ: Mapping[str, str]) -> list[KeptIndex]:

@@ -13,18 +13,29 @@ import argparse
 import importlib
 import os
 import sys
+from collections.abc import Callable
 from types import ModuleType
 from typing import NoReturn
 
 from torchtalkd import __version__
 
 COMMANDS = {
-    # command: module of frontends.command that has a function of the command's last word
+    # command: module of frontends.command that has a function of the command's last word, or of
+    # the name given here
     "demo": "demo",
     "init": "sources",
     "roots": "sources",
     "forget": "sources",
     "index build": "build",
+    "index update": "updating",
+    "snapshot save": "snapshots",
+    "snapshot load": "snapshots",
+    "snapshot list": "snapshots.listed",
+    "snapshot delete": "snapshots",
+    "snapshot prune": "snapshots",
+    "snapshot diff": "snapshots",
+    "snapshot export": "snapshots",
+    "snapshot import": "snapshots.taken_in",
     "status": "status",
     "stop": "daemons",
     "restart": "daemons",
@@ -33,7 +44,7 @@ COMMANDS = {
     "search": "ask",
 }
 
-IN_DAEMON = {"trace": True, "search": True, "index build": False}
+IN_DAEMON = {"trace": True, "search": True, "index build": False, "index update": False}
 """Commands that the daemon does, and whether it is started for them."""
 
 
@@ -96,8 +107,9 @@ def _run(argv: list[str]) -> int:
         if answered is not None:
             sys.stdout.flush()
             return answered
-    module = importlib.import_module(f"torchtalkd.frontends.command.{COMMANDS[arguments.command]}")
-    code = int(getattr(module, arguments.command.rpartition(" ")[2])(arguments))
+    name, _, function = COMMANDS[arguments.command].partition(".")
+    module = importlib.import_module(f"torchtalkd.frontends.command.{name}")
+    code = int(getattr(module, function or arguments.command.rpartition(" ")[2])(arguments))
     sys.stdout.flush()
     return code
 
@@ -125,13 +137,14 @@ def explained(error: Exception) -> tuple[str, int]:
     from torchtalkd.conventions import ManifestError
     from torchtalkd.engine import TreeError, WorkersFailed
     from torchtalkd.roots import RootError
+    from torchtalkd.snapshots.errors import SnapshotError, WrongName
     from torchtalkd.store.errors import NotPermitted, StoreError
 
-    if isinstance(error, RootError | ConfigError | ManifestError):
+    if isinstance(error, RootError | ConfigError | ManifestError | WrongName):
         return str(error), 2
     if isinstance(error, NotPermitted):
         return f"{error}; another place for the index can be named with XDG_CACHE_HOME", 1
-    if isinstance(error, StoreError | TreeError | WorkersFailed):
+    if isinstance(error, StoreError | TreeError | WorkersFailed | SnapshotError):
         return str(error), 1
     if isinstance(error, OSError):
         return f"{error.filename}: {error.strerror}" if error.filename else str(error), 1
@@ -175,7 +188,7 @@ def parser() -> argparse.ArgumentParser:
     _json(init)
 
     index = command("index", "Build an index").add_subparsers(
-        prog="torchtalkd index", dest="part", required=True, metavar="build"
+        prog="torchtalkd index", dest="part", required=True, metavar="build|update"
     )
     build = command("index build", "Read a whole tree, or what changed in it since", under=index)
     build.set_defaults(command="index build")
@@ -184,6 +197,19 @@ def parser() -> argparse.ArgumentParser:
     build.add_argument("--no-wait", action="store_true", help="return when every file is read by name")
     build.add_argument("--workers", type=_positive, metavar="N", help="processes (default: one for each CPU)")
     _json(build)
+
+    update = command(
+        "index update",
+        "Read what differs from a snapshot, and all that takes in a changed header",
+        under=index,
+    )
+    update.set_defaults(command="index update")
+    update.add_argument("--since", required=True, metavar="SNAPSHOT", help="what the index was loaded from")
+    update.add_argument(
+        "--workers", type=_positive, metavar="N", help="processes (default: one for each CPU)"
+    )
+    _query(update)
+    _snapshots(command)
 
     status = command("status", "Say what is indexed, what could not be read, and which daemon runs")
     status.add_argument("--socket", action="store_true", help="only print the path of the daemon's socket")
@@ -226,6 +252,53 @@ def parser() -> argparse.ArgumentParser:
     forget = command("forget", "Forget a source tree and delete its index")
     forget.add_argument("path")
     return parser
+
+
+def _snapshots(command: Callable[..., _Parser]) -> None:
+    """The commands about named copies of the index."""
+    under = command("snapshot", "Save, load, compare and carry named copies of the index").add_subparsers(
+        prog="torchtalkd snapshot",
+        dest="part",
+        required=True,
+        metavar="save|load|list|delete|prune|diff|export|import",
+    )
+
+    def part(name: str, help: str) -> _Parser:
+        made = command(f"snapshot {name}", help, under=under)
+        made.set_defaults(command=f"snapshot {name}")
+        return made
+
+    save = part("save", "Save the index under a name, in place of a snapshot of that name")
+    save.add_argument("name", help="up to three parts: main/abc1234/v1")
+    _query(save)
+    load = part("load", "Put a snapshot in place of the index, and read again what differs from the tree")
+    load.add_argument("name", nargs="?")
+    load.add_argument(
+        "--nearest", action="store_true", help="that of the same content, commit or nearest ancestor"
+    )
+    load.add_argument("--force", action="store_true", help="also one that is of other code")
+    _query(load)
+    _json(part("list", "List the snapshots, with their sizes"))
+    delete = part("delete", "Delete a snapshot")
+    delete.add_argument("name")
+    _json(delete)
+    prune = part("prune", "Delete all but the newest snapshots of each kind of tree")
+    prune.add_argument("--keep", type=_positive, required=True, metavar="N", help="how many stay")
+    _json(prune)
+    diff = part(
+        "diff", "Say what differs between two snapshots, in files and in operators, kernels and tests"
+    )
+    diff.add_argument("left", help="a snapshot, or `current`: the live index")
+    diff.add_argument("right", help="the same")
+    _query(diff)
+    export = part("export", "Write a snapshot into a file, for another machine")
+    export.add_argument("name")
+    export.add_argument("-o", "--output", metavar="FILE", help="(default: its name, in the current folder)")
+    _json(export)
+    taken = part("import", "Take in a snapshot from a file")
+    taken.add_argument("file", metavar="FILE")
+    taken.add_argument("--name", metavar="NEW", help="what to call it here")
+    _json(taken)
 
 
 def _wait(parser: argparse.ArgumentParser) -> None:

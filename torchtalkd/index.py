@@ -9,7 +9,7 @@ nothing is there yet and another process is making it, that is waited for. The t
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -17,14 +17,18 @@ from torchtalkd import vcs
 from torchtalkd.conventions import load
 from torchtalkd.engine import BuildResult, Progress, build
 from torchtalkd.engine.sweep import sweep
+from torchtalkd.store.connection import NAME
 from torchtalkd.store.database import open_view
 from torchtalkd.store.errors import Locked, NoIndex, NotPermitted, StoreFull, Unusable, is_damage
+from torchtalkd.store.image import replacing, revision_of
 from torchtalkd.store.view import View
 
-__all__ = ["BuildResult", "Index", "Kept", "is_damaged", "kept_index", "open_index"]
+__all__ = ["BuildResult", "Index", "Kept", "is_damaged", "kept_index", "open_index", "put_index"]
 
 POLL_SECONDS: Final = 0.2
 """How often a first build by another process is looked at."""
+WRITER_SECONDS: Final = 120.0
+"""For another process to end its writing: that of a first build takes less on a slow machine."""
 
 
 class Index(NamedTuple):
@@ -45,8 +49,9 @@ def open_index(
     progress: Callable[[Progress], None] | None = None,
     say: Callable[[str], None],
     verify: bool = False,
+    again: Collection[str] = (),
 ) -> Index:
-    """Builds the index in `folder`, or reads again what changed, and opens it.
+    """Builds the index in `folder`, or reads again what changed, and `again` in any case; then opens it.
 
     `verify` looks through the whole index first and sets a damaged one aside: for one that failed
     in a query (see `is_damaged`). Raises ManifestError, and what `engine.build` and
@@ -56,7 +61,9 @@ def open_index(
     waited = False
     while True:
         try:
-            built = build(root, folder, conventions, workers=workers, progress=progress, verify=verify)
+            built = build(
+                root, folder, conventions, workers=workers, progress=progress, verify=verify, again=again
+            )
             return Index(open_view(folder), built)
         except Locked as locked:
             if view := _present(folder):
@@ -71,6 +78,32 @@ def open_index(
                 say(f"{refused}: this answer is from revision {view.revision}, not brought up to date")
                 return Index(view, None)
             raise
+
+
+def put_index(
+    root: Path,
+    harness: str,
+    folder: Path,
+    write: Callable[[Path, int], None],
+    *,
+    workers: int | None = None,
+    progress: Callable[[Progress], None] | None = None,
+    say: Callable[[str], None],
+) -> BuildResult:
+    """Puts a database in place of the index in `folder`, once what differs from the tree was read again:
+    nobody ever sees it as it came. `write` makes it, at a path, with a revision later than the one given.
+
+    Raises ManifestError, what `write`, `engine.build` and `store.image.replacing` raise; then the index
+    is as it was.
+    """
+    conventions = load(harness, tree=root)
+
+    def waiting(locked: Locked) -> None:
+        say(f"{locked}; waiting until that is done")
+
+    with replacing(folder, patience=WRITER_SECONDS, waiting=waiting) as beside:
+        write(beside / NAME, revision_of(folder))
+        return build(root, beside, conventions, workers=workers, progress=progress)
 
 
 class Kept(NamedTuple):

@@ -107,6 +107,7 @@ class _Keeper:
                 workers=request["workers"],
                 progress=report,
                 verify=request["verify"],
+                again=request["again"],
             )
         else:
             conventions = self._conventions(harness, root, paths)

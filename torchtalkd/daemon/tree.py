@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
@@ -134,9 +134,12 @@ class Tree:
             waiting = max(waiting, len(found.moved))
         return standing_as(without(found.answer, found.moved), waiting, found.head)
 
-    async def refresh(self, *, workers: int | None = None, progress: Progress | None = None) -> BuildResult:
-        """Brings the index up to date with the whole tree, and waits for it. Raises BuildFailed."""
-        return await self.fresh.sweep(workers=workers, progress=progress)
+    async def refresh(
+        self, *, workers: int | None = None, progress: Progress | None = None, again: Collection[str] = ()
+    ) -> BuildResult:
+        """Brings the index up to date with the whole tree, reads the files of `again` in any case, and waits
+        for it. Raises BuildFailed."""
+        return await self.fresh.sweep(workers=workers, progress=progress, again=again)
 
     async def first(self, progress: Progress | None = None) -> None:
         """Waits until there is an index to ask. Raises BuildFailed."""

@@ -1,5 +1,7 @@
 """Questions about git objects, safely asked."""
 
+from torchtalkd.vcs.ancestry import nearest_ancestor
+from torchtalkd.vcs.contents import Contents, contents
 from torchtalkd.vcs.git import Head, git_folders, head, toplevel
 
-__all__ = ["Head", "git_folders", "head", "toplevel"]
+__all__ = ["Contents", "Head", "contents", "git_folders", "head", "nearest_ancestor", "toplevel"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from argparse import Namespace
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import TypeVar
 
@@ -35,19 +35,20 @@ def asked(
     *,
     folder: Path | None = None,
     workers: int | None = None,
+    again: Collection[str] = (),
 ) -> T:
     """The answer of a question about a root, with the index in `folder` or else in the cache.
 
-    Builds the index or reads again what changed, with progress on stderr. A question that meets
-    damage in the index is put again when that was set aside and built anew.
+    Builds the index or reads again what changed, and the files of `again`, with progress on stderr.
+    A question that meets damage in the index is put again when that was set aside and built anew.
     """
     folder = folder or index_folder(root.path, os.environ)
     try:
-        return _asked(root, question, folder, workers, verify=False)
+        return _asked(root, question, folder, workers, again, verify=False)
     except Exception as error:
         if not is_damaged(error):
             raise
-    return _asked(root, question, folder, workers, verify=True)
+    return _asked(root, question, folder, workers, again, verify=True)
 
 
 def remark(sentence: str) -> None:
@@ -56,12 +57,25 @@ def remark(sentence: str) -> None:
 
 
 def _asked(
-    root: Root, question: Callable[[Index], T], folder: Path, workers: int | None, *, verify: bool
+    root: Root,
+    question: Callable[[Index], T],
+    folder: Path,
+    workers: int | None,
+    again: Collection[str],
+    *,
+    verify: bool,
 ) -> T:
     line = ProgressLine(str(root.path))
     try:
         index = open_index(
-            root.path, root.harness, folder, workers=workers, progress=line, say=remark, verify=verify
+            root.path,
+            root.harness,
+            folder,
+            workers=workers,
+            progress=line,
+            say=remark,
+            verify=verify,
+            again=again,
         )
     finally:
         line.close()
