@@ -27,9 +27,8 @@ from watchdog.observers.inotify_c import InotifyConstants, InotifyEvent, Inotify
 
 from tests.watching import PATIENCE, STYLES, Heard, covers, renamed_over, settle
 from torchtalkd.changes import ChangeBatch, Why
-from torchtalkd.watch import Watch, limits, native, polling, watch
+from torchtalkd.watch import Watch, limits, mounts, native, polling, watch
 from torchtalkd.watch.fsevents import FSEvents
-from torchtalkd.watch.mounts import kind_of, silent_mounts
 from torchtalkd.watch.polling import seconds_between
 from torchtalkd.watch.slept import Sleep
 
@@ -718,8 +717,18 @@ MOUNTS = """\
 """
 
 
-def test_which_file_systems_do_not_tell() -> None:
-    assert {mount.point for mount in silent_mounts(MOUNTS)} == {"/home", "/mnt/my share", "/mnt/c", "/twice"}
+@pytest.fixture
+def mounted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
+    """Says what is mounted."""
+    file = tmp_path / "mountinfo"
+    monkeypatch.setattr(mounts, "_MOUNTS", file)
+    return lambda text: (file.write_text(text), None)[1]
+
+
+def test_which_file_systems_do_not_tell(mounted: Callable[[str], None]) -> None:
+    mounted(MOUNTS)
+    assert mounts.silent_below("/mnt") == {"/mnt/my share", "/mnt/c"}
+    assert mounts.silent_below("/") == {"/home", "/mnt/my share", "/mnt/c", "/twice"}
     for path, kind in {
         "/src/pytorch": "",
         "/home/me/src": "nfs4",
@@ -730,27 +739,36 @@ def test_which_file_systems_do_not_tell() -> None:
         "/mnt/disk/src": "",
         "/twice/src": "",
     }.items():
-        assert kind_of(path, MOUNTS) == kind, path
+        assert mounts.kind_of(path) == kind, path
 
 
-def test_a_mount_that_does_not_tell_is_left_out_and_said(
-    tree: Path, start: Start, monkeypatch: pytest.MonkeyPatch
+def test_a_tree_on_a_mount_that_does_not_tell_is_polled(
+    tree: Path, start: Start, mounted: Callable[[str], None]
 ) -> None:
-    from torchtalkd.watch import mounts
-
-    text = MOUNTS + f"40 22 0:50 / {tree}/lib rw - nfs server:/lib rw\n"
-    file = tree.parent / "mountinfo"
-    file.write_text(text)
-    monkeypatch.setattr(mounts, "_MOUNTS", file)
-    found, _ = start(tree)
-    assert found.state().how == "partly"
-    assert f"{tree}/lib" in found.state().note
-    assert not found.settled(lambda: None)
-    monkeypatch.setattr(mounts, "_MOUNTS", file.with_name("other"))
-    file.with_name("other").write_text(f"40 22 0:50 / {tree.parent} rw - nfs server:/lib rw\n")
+    mounted(f"40 22 0:50 / {tree.parent} rw - nfs server:/lib rw\n")
     found, _ = start(tree)
     assert found.state().how == "polling"
     assert "nfs" in found.state().note
+    assert not found.settled(lambda: None)
+
+
+def test_a_mount_that_does_not_tell_is_left_out_and_said(
+    tree: Path, start: Start, mounted: Callable[[str], None]
+) -> None:
+    """Whenever it comes and goes."""
+    mounted(MOUNTS)
+    found, heard = start(tree)
+    settle(found)
+    heard.clear()
+    mounted(MOUNTS + f"40 22 0:50 / {tree}/lib rw - nfs server:/lib rw\n")
+    heard.until(lambda whole: "folder" in whole.sweep)
+    until(lambda: found.state().how == "partly")
+    assert f"{tree}/lib" in found.state().note
+    assert not found.settled(lambda: None)
+    heard.clear()
+    mounted(MOUNTS)
+    until(lambda: found.settled(lambda: None))
+    assert found.state().how == "native"
 
 
 @pytest.mark.parametrize(

@@ -319,6 +319,7 @@ class Inotify:
         if not prefix:
             self._full = False
             self._elsewhere.clear()
+            self._links = Links(self._root)
 
     def _full_path(self, place: _Place) -> str:
         return os.path.join(self._root, place.prefix.rstrip("/"))
