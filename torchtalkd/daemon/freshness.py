@@ -32,7 +32,9 @@ MOST_PATHS: Final = 20_000
 RETRY_SECONDS: Final = (0.0, 1.0, 2.0, 5.0, 15.0, 30.0)
 """After which a batch that failed is tried again; a question also tries again."""
 LOCKED_SECONDS: Final = (0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
-"""The same while another process writes the index, which may be done in milliseconds."""
+"""The same while another process writes the index, which may be done in milliseconds …"""
+LONG_SECONDS: Final = 1.0
+"""… and is a large build where it takes longer than this."""
 QUICK_SECONDS: Final = 0.05
 """What fails so quickly may be tried for each question."""
 LOG_BYTES: Final = 8 << 20
@@ -82,6 +84,7 @@ class Freshness:
         self._running: asyncio.Task[None] | None = None
         self._step: asyncio.Future[None] | None = None
         self._failures = 0
+        self._failing_since = 0.0
         self._failure: BuildFailed | None = None
         self._tried = -1e9
         self._took = 0.0
@@ -222,17 +225,18 @@ class Freshness:
             if progress:
                 self.listeners.remove(progress)
 
-    @property
-    def _locked(self) -> bool:
+    def _is_locked(self, *, for_long: bool) -> bool:
         """Whether another process writes the index, and it is tried again in a moment."""
-        return self._timer is not None and self.error_kind == Locked.__name__
+        if self._timer is None or self.error_kind != Locked.__name__:
+            return False
+        return for_long or time.monotonic() - self._failing_since < LONG_SECONDS
 
     async def _reached(self, upto: int, *, patient: bool = True) -> bool:
-        """Waits until the index has the batch of a number; False when that fails. Who is `patient` waits
-        while another process writes the index."""
+        """Waits until the index has the batch of a number; False when that fails. While another process
+        writes the index who is `patient` waits on, anybody else a moment only."""
         self._go(asked=True)
         while self._done < upto:
-            if self._running is None and not self._starting and not (patient and self._locked):
+            if self._running is None and not self._starting and not self._is_locked(for_long=patient):
                 return False
             if self._step is None:
                 self._step = asyncio.get_running_loop().create_future()
@@ -326,6 +330,8 @@ class Freshness:
 
     def _failed(self, error: BuildFailed) -> None:
         self._failure = error
+        if not self._failures:
+            self._failing_since = time.monotonic()
         self.error, self.error_kind = str(error), error.kind
         pauses = LOCKED_SECONDS if error.kind == Locked.__name__ else RETRY_SECONDS
         pause = pauses[min(self._failures, len(pauses) - 1)]
