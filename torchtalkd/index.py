@@ -29,6 +29,9 @@ POLL_SECONDS: Final = 0.2
 """How often a first build by another process is looked at."""
 WRITER_SECONDS: Final = 120.0
 """For another process to end its writing: that of a first build takes less on a slow machine."""
+LOCKED_SECONDS: Final = 1.0
+"""An index that is written for longer than this is being built; a save takes some milliseconds."""
+_LOCKED_POLL_SECONDS: Final = 0.02
 
 
 class Index(NamedTuple):
@@ -59,6 +62,7 @@ def open_index(
     """
     conventions = load(harness, tree=root)
     waited = False
+    begun = time.monotonic()
     while True:
         try:
             built = build(
@@ -66,6 +70,9 @@ def open_index(
             )
             return Index(open_view(folder), built)
         except Locked as locked:
+            if time.monotonic() - begun < LOCKED_SECONDS:
+                time.sleep(_LOCKED_POLL_SECONDS)
+                continue
             if view := _present(folder):
                 say(f"{locked}: this answer is from revision {view.revision}, which was there before")
                 return Index(view, None)
