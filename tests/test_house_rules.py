@@ -44,7 +44,8 @@ MAY_IMPORT: Mapping[str, str] = {
     "index": "cache conventions engine facts store vcs",
     "frontends": "facts queries",
     "frontends.host": "store.view",
-    "frontends.command": "facts link.includes queries frontends config cache roots index snapshots store.view wire",
+    "frontends.command": "facts link.includes queries frontends config cache roots index snapshots"
+    " store.view wire",
     "frontends.mcp": "facts queries frontends store.view",
     "daemon": "*",
     "cli": "*",

@@ -1,4 +1,4 @@
-"""The pool of databases: what comes back is what was kept, what is shared is there once, nothing is half made."""
+"""The pool of databases: what comes back is what was kept, and what is shared is there once."""
 
 from __future__ import annotations
 
