@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import os
 import random
+import signal
 import sqlite3
+import subprocess
+import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -13,6 +16,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.conftest import REPOSITORY
 from torchtalkd.store import pool
 from torchtalkd.store.errors import StoreFull, Unusable
 
@@ -188,3 +192,48 @@ def test_damage_is_said(tmp_path: Path) -> None:
     (home / pool.POOL).write_bytes(b"nothing of ours" * 100)
     with pytest.raises(Unusable):
         pool.copies(home)
+
+
+def test_databases_with_pages_of_other_sizes(tmp_path: Path) -> None:
+    home = tmp_path / "pool"
+    kept: dict[str, bytes] = {}
+    for number in range(12):
+        path = database(tmp_path / "a.db", number, rows=40 + number)
+        with sqlite3.connect(path) as db:
+            db.execute(f"PRAGMA page_size = {(512, 4096, 65536)[number % 3]}")
+        db.execute("VACUUM")
+        db.close()
+        pool.keep(home, f"n{number}", "{}", path, replace=False)
+        kept[f"n{number}"] = path.read_bytes()
+    # What is left of small blocks is put together.
+    for number in (0, 4, 8, 9):
+        pool.discard(home, [f"n{number}"])
+        del kept[f"n{number}"]
+    for name, data in kept.items():
+        pool.restore(home, name, tmp_path / f"{name}.back")
+        assert (tmp_path / f"{name}.back").read_bytes() == data
+
+
+def test_a_process_that_is_killed_leaves_nothing_half_made(tmp_path: Path) -> None:
+    home = tmp_path / "pool"
+    pool.keep(home, "one", "{}", database(tmp_path / "a.db", 1), replace=False)
+    before = (home / pool.POOL).read_bytes()
+    script = f"""
+import os, signal
+from pathlib import Path
+from torchtalkd.store import pool
+real = pool._kept
+def killed(db, database):
+    db.execute("PRAGMA cache_size = 5")
+    real(db, database)
+    os.kill(os.getpid(), signal.SIGKILL)
+pool._kept = killed
+pool.keep(Path({str(home)!r}), "two", "{{}}", Path({str(database(tmp_path / "b.db", 2))!r}), replace=False)
+"""
+    done = subprocess.run([sys.executable, "-c", script], cwd=REPOSITORY, check=False)
+    assert done.returncode == -signal.SIGKILL
+    # It has written into the file, and left the journal that undoes it.
+    assert (home / pool.POOL).read_bytes() != before
+    assert [copy.name for copy in pool.copies(home)] == ["one"]
+    pool.restore(home, "one", tmp_path / "back.db")
+    assert (tmp_path / "back.db").read_bytes() == (tmp_path / "a.db").read_bytes()

@@ -10,12 +10,13 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
 from torchtalkd.config import xdg_folder
-from torchtalkd.store import database, lock
+from torchtalkd.store import database, image, lock
 from torchtalkd.store.errors import StoreError
 
 SNAPSHOTS = "snapshots"
@@ -73,6 +74,7 @@ def drop_index(root: Path, environ: Mapping[str, str]) -> list[Path]:
             try:
                 for path in _our_files(kept.folder):
                     path.unlink(missing_ok=True)
+                shutil.rmtree(kept.folder / image.BESIDE, ignore_errors=True)
                 (kept.folder / lock.NAME).unlink(missing_ok=True)
             finally:
                 held.release()

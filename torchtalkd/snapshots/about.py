@@ -19,6 +19,9 @@ from torchtalkd.vcs import Contents
 FORMAT: Final = 1
 """Of what is said here and of archives; the index has its own."""
 
+MOST_TEXT: Final = 400
+"""Characters of a text in it."""
+
 
 @dataclass(frozen=True, slots=True)
 class About:
@@ -97,5 +100,7 @@ def from_text(text: str, **changed: Any) -> About:
             value = float(value)
         if type(value).__name__ != field.type:
             raise SnapshotError(f"its description does not say its {field.name}")
+        if isinstance(value, str) and not (value.isprintable() and len(value) <= MOST_TEXT):
+            raise SnapshotError(f"its description has a {field.name} that cannot be shown")
         values[field.name] = value
     return replace(About(**values), **changed)

@@ -33,6 +33,8 @@ _PAGES: Final = 1 << _BITS
 """Of a block: 128 KB compress in a quarter of the time that single pages take."""
 _LEVEL: Final = 1
 """Of zlib: higher ones take three times as long for a tenth less."""
+MOST_SWEPT: Final = 100
+"""Copies whose lists are looked through when one is replaced; with more that waits for a `discard`."""
 _READ: Final = 256
 """Pages looked up at a time; SQLite takes a thousand values in one statement at least."""
 
@@ -85,7 +87,8 @@ def keep(folder: Path, name: str, about: str, database: Path, *, replace: bool) 
         row = (name, about, total, added + len(listed))
         new = db.execute("INSERT INTO copy (name, about, bytes, added) VALUES (?, ?, ?, ?)", row).lastrowid
         db.execute("INSERT INTO list VALUES (?, ?, ?)", (new, size, listed))
-        if taken:
+        (count,) = db.execute("SELECT count(*) FROM copy").fetchone()
+        if taken and count <= MOST_SWEPT:
             _sweep(db)
     return Copy(*row)
 
@@ -181,7 +184,7 @@ def _kept(db: sqlite3.Connection, database: Path) -> tuple[int, array[int], int]
         for number, packed in packing:
             data = packed.result()
             added += len(data)
-            db.execute("INSERT INTO block VALUES (?, ?)", (number, data))
+            _put(db, number, size, data)
     db.executemany("INSERT INTO page VALUES (?, ?)", sorted(fresh.items()))
     return size, pages, added
 
@@ -228,50 +231,55 @@ def _forget(db: sqlite3.Connection, copy: int) -> None:
 def _sweep(db: sqlite3.Connection) -> None:
     """Deletes what no copy has. A block of which half is needed stays whole; of one of which less is, the
     rest is put in a new block, so that the pool is never twice as large as what it holds."""
-    lists = {copy: _listed(pages) for copy, pages in db.execute("SELECT copy, pages FROM list")}
     used: set[int] = set()
-    for pages in lists.values():
-        used.update(pages)
+    for (listed,) in db.execute("SELECT pages FROM list"):
+        used.update(_listed(listed))
     living: dict[int, list[int]] = {}
     for page in sorted(used):
         living.setdefault(page >> _BITS, []).append(page)
-    there = [number for (number,) in db.execute("SELECT id FROM block")]
+    there = [(number, size) for number, size in db.execute("SELECT id, size FROM block")]
     moved: dict[int, int] = {}
-    block: list[bytes] = []
-    last = max(there, default=0)
-    (size,) = db.execute("SELECT coalesce(max(size), 4096) FROM list").fetchone()
-    for number in there:
-        pages_of = living.get(number, [])
-        if not pages_of:
-            db.execute("DELETE FROM block WHERE id = ?", (number,))
+    # Pages of a block have one size, or their places in it would say nothing.
+    filling: dict[int, tuple[int, list[bytes]]] = {}
+    last = max((number for number, _ in there), default=0)
+    for number, size in there:
+        pages = living.get(number, [])
+        if len(pages) * 2 >= _PAGES:
             continue
         (data,) = db.execute("SELECT data FROM block WHERE id = ?", (number,)).fetchone()
-        if len(pages_of) * 2 >= _PAGES:
-            continue
-        whole = zlib.decompress(data)
-        for page in pages_of:
-            at = (page & _PAGES - 1) * size
-            if not block:
+        whole = zlib.decompress(data) if pages else b""
+        for page in pages:
+            if size not in filling:
                 last += 1
-            moved[page] = last << _BITS | len(block)
+                filling[size] = (last, [])
+            new, block = filling[size]
+            moved[page] = new << _BITS | len(block)
+            at = (page & _PAGES - 1) * size
             block.append(whole[at : at + size])
             if len(block) == _PAGES:
-                db.execute("INSERT INTO block VALUES (?, ?)", (last, _packed(block)))
-                block = []
+                _put(db, new, size, _packed(block))
+                del filling[size]
         db.execute("DELETE FROM block WHERE id = ?", (number,))
-    if block:
-        db.execute("INSERT INTO block VALUES (?, ?)", (last, _packed(block)))
+    for size, (new, block) in filling.items():
+        _put(db, new, size, _packed(block))
     gone = [(digest,) for digest, page in db.execute("SELECT digest, id FROM page") if page not in used]
     db.executemany("DELETE FROM page WHERE digest = ?", gone)
-    if not moved:
-        return
+    if moved:
+        _rename(db, moved)
+
+
+def _rename(db: sqlite3.Connection, moved: dict[int, int]) -> None:
     db.executemany("UPDATE page SET id = ? WHERE id = ?", [(new, old) for old, new in moved.items()])
-    for copy, pages in lists.items():
+    for copy, listed in db.execute("SELECT copy, pages FROM list").fetchall():
+        pages = _listed(listed)
         renamed = array("q", (moved.get(page, page) for page in pages))
         if renamed != pages:
-            db.execute(
-                "UPDATE list SET pages = ? WHERE copy = ?", (zlib.compress(_differences(renamed), 6), copy)
-            )
+            packed = zlib.compress(_differences(renamed), 6)
+            db.execute("UPDATE list SET pages = ? WHERE copy = ?", (packed, copy))
+
+
+def _put(db: sqlite3.Connection, number: int, size: int, data: bytes) -> None:
+    db.execute("INSERT INTO block VALUES (?, ?, ?)", (number, size, data))
 
 
 # -- the file
@@ -284,7 +292,9 @@ def _opened(folder: Path, *, write: bool) -> Iterator[sqlite3.Connection]:
     with translated(folder):
         if not write and not path.exists():
             raise NoIndex(path, "there are no snapshots yet")
-        uri = f"{path.resolve().as_uri()}?mode={'rwc' if write else 'ro'}"
+        # Who only reads must be able to put back what a process that was killed has left half written.
+        mode = "rwc" if write else "rw" if os.access(path, os.W_OK) and os.access(folder, os.W_OK) else "ro"
+        uri = f"{path.resolve().as_uri()}?mode={mode}"
         connection = sqlite3.connect(uri, uri=True, isolation_level=None, timeout=BUSY_SECONDS)
         with closing(connection) as db:
             db.execute("PRAGMA temp_store = MEMORY")

@@ -19,7 +19,8 @@ CREATE TABLE list (              -- apart from `copy`, so that the names alone a
 
 CREATE TABLE block (
   id   INTEGER PRIMARY KEY,
-  data BLOB NOT NULL             -- compressed pages
+  size INTEGER NOT NULL,         -- bytes of each of its pages
+  data BLOB NOT NULL             -- its pages, compressed
 ) STRICT;
 
 CREATE TABLE page (
