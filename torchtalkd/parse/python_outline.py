@@ -318,4 +318,4 @@ def _read_import(
 
 def _tight(text: str) -> str:
     """A dotted name without the white space that may stand in it."""
-    return text if text.isidentifier() else _SPACE.sub("", text)
+    return text if text.isidentifier() else "".join(text.split())
