@@ -1,0 +1,137 @@
+"""How is a tree laid out, and what in it looks like a registration? Reads the tree, nothing else.
+
+The tests are in `tests/test_harness.py`.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from torchtalkd.conventions import Conventions
+from torchtalkd.conventions.files import ignored
+from torchtalkd.engine.reading import read_bytes
+from torchtalkd.engine.sweep import Entry, sweep
+from torchtalkd.harness.sites import CPP_LANGUAGES, sites
+from torchtalkd.harness.values import Site
+
+_EXPORT = re.compile(
+    r"^[ \t]*#[ \t]*define[ \t]+([A-Z][A-Z0-9_]*_(?:API|EXPORT|EXPORTS|PUBLIC|INLINE))[ \t]*(?:$|[^(\w].*$)",
+    re.MULTILINE,
+)
+_TEST_FOLDER = re.compile(r"(?:unit_?|integration_?|py_?)?tests?|testing", re.IGNORECASE)
+_LICENCES: Final = ("LICENSE", "LICENSE.txt", "LICENSE.md", "COPYING", "LICENSE.rst")
+
+
+class Folders(NamedTuple):
+    """Where the files of one sort lie."""
+
+    total: int
+    largest: tuple[tuple[str, int], ...]
+    """Folder → files below it, the largest first; '' is the root itself."""
+
+
+class Survey(NamedTuple):
+    """What a tree looks like from outside."""
+
+    cpp: Folders
+    python: Folders
+    tests: Folders
+    python_roots: tuple[str, ...]
+    """Folders that the topmost Python packages stand in; '' is the root."""
+    test_folders: tuple[str, ...]
+    """Folders that are named like tests but are none to the conventions."""
+    foreign: tuple[str, ...]
+    """Folders of sources with a licence of their own: likely another project's code."""
+    attributes: tuple[str, ...]
+    """Macros named like an export or inline attribute that the tree defines and nothing blanks."""
+    sites: tuple[Site, ...]
+
+
+def survey(root: Path, conventions: Conventions) -> Survey:
+    """Looks at every file that the conventions read. Seconds for a large tree. A file that cannot be
+    read has no part in it: the index reports those."""
+    entries = [entry for entry in sweep(root, conventions).entries if not entry.refused]
+    found: list[Site] = []
+    attributes: Counter[str] = Counter()
+    blanked = {macro.name for macro in conventions.cpp.blank}
+    for entry, text in _texts(root, entries, conventions):
+        if entry.role == "library":
+            found.extend(sites(entry.path, text, entry.language))
+        if entry.language in CPP_LANGUAGES:
+            attributes.update(set(_EXPORT.findall(text)) - blanked)
+    return Survey(
+        cpp=_folders(entries, lambda e: e.language in CPP_LANGUAGES and e.role != "test"),
+        python=_folders(entries, lambda e: e.language == "python" and e.role != "test"),
+        tests=_folders(entries, lambda e: e.role == "test"),
+        python_roots=_python_roots(entries),
+        test_folders=_test_folders(entries),
+        foreign=_foreign(root, entries, conventions),
+        attributes=tuple(sorted(attributes)),
+        sites=tuple(found),
+    )
+
+
+def registration_sites(root: Path, conventions: Conventions) -> list[Site]:
+    """Only what looks like a registration. Cost as `survey`."""
+    entries = [entry for entry in sweep(root, conventions).entries if entry.role == "library"]
+    texts = _texts(root, [entry for entry in entries if not entry.refused], conventions)
+    return [site for entry, text in texts for site in sites(entry.path, text, entry.language)]
+
+
+def _texts(root: Path, entries: Iterable[Entry], conventions: Conventions) -> Iterable[tuple[Entry, str]]:
+    top = os.path.realpath(root)
+    for entry in entries:
+        if entry.language != "python" and entry.language not in CPP_LANGUAGES:
+            continue
+        try:
+            data, _ = read_bytes(top, entry.path, conventions.files.max_bytes)
+        except OSError:
+            continue
+        if data is not None:
+            yield entry, data.decode("utf-8", "replace").replace("\r\n", "\n")
+
+
+def _folders(entries: list[Entry], wanted: Callable[[Entry], bool]) -> Folders:
+    counted = Counter(entry.path.rpartition("/")[0].partition("/")[0] for entry in entries if wanted(entry))
+    return Folders(counted.total(), tuple(counted.most_common(5)))
+
+
+def _python_roots(entries: list[Entry]) -> tuple[str, ...]:
+    packages = {
+        entry.path.rpartition("/")[0]
+        for entry in entries
+        if entry.role != "test" and entry.path.endswith("/__init__.py")
+    }
+    top = {package for package in packages if package.rpartition("/")[0] not in packages}
+    # A package below `csrc` or `third_party` of another one is found, too; the shallow ones count.
+    roots = {package.rpartition("/")[0] for package in top if package.count("/") <= 1}
+    return tuple(sorted(roots)) or ("",)
+
+
+def _test_folders(entries: list[Entry]) -> tuple[str, ...]:
+    found: set[str] = set()
+    for entry in entries:
+        parts = entry.path.split("/")[:-1]
+        if entry.role == "library":
+            deep = next((n for n, part in enumerate(parts) if _TEST_FOLDER.fullmatch(part)), -1)
+            if deep >= 0:
+                found.add("/".join(parts[: deep + 1]))
+    return tuple(sorted(found))
+
+
+def _foreign(root: Path, entries: list[Entry], conventions: Conventions) -> tuple[str, ...]:
+    folders = {entry.path.rpartition("/")[0] for entry in entries}
+    above = {"/".join(folder.split("/")[:n]) for folder in folders for n in range(1, folder.count("/") + 2)}
+    found = {
+        folder
+        for folder in above
+        if folder
+        and not ignored(conventions.files, folder)
+        and any((root / folder / name).is_file() for name in _LICENCES)
+    }
+    return tuple(sorted(f for f in found if not any(f.startswith(other + "/") for other in found)))
