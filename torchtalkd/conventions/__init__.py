@@ -2,7 +2,8 @@
 
 `load` reads a manifest, `detect` says which one fits a tree, `conventions_of` reads that, `known`
 lists them, `has_own` asks for a tree's own; a wrong manifest is a `ManifestError`. `files` says how
-a path is read, `origins` where a value comes from. `docs/manifests.md` describes the fields; the tests are in `tests/test_conventions.py`.
+a path is read, `origins` where a value comes from. `docs/manifests.md` describes the fields;
+the tests are in `tests/test_conventions.py`.
 """
 
 from torchtalkd.conventions.detect import conventions_of, detect

@@ -61,7 +61,7 @@ def _head(name: str, extends: str, found: Survey, counts: Mapping[str, int]) -> 
         f"# C++ and CUDA: {_told(found.cpp)}",
         f"# Python: {_told(found.python)}",
         f"# Tests: {_told(found.tests)}",
-        f"# Registrations found with {extends} alone: {made}",
+        f"# Registrations that were found without what this draft adds: {made}",
         "format = 1",
         f"name = {json.dumps(name)}",
         f"extends = {json.dumps(extends)}",
@@ -79,7 +79,9 @@ def _files(found: Survey) -> str:
     if found.test_folders:
         lines.append(_list("tests", found.test_folders))
     if found.foreign:
-        lines.append("# These have a licence of their own. Not to read other projects' code, uncomment:")
+        lines.append(
+            "# Submodules, or with a licence of their own. Not to read other projects' code, uncomment:"
+        )
         lines.append("\n".join(f"# {line}" for line in _list("ignore", found.foreign).split("\n")))
     return "\n".join(["[files]", *lines]) + "\n" if lines else ""
 
@@ -96,8 +98,7 @@ def _cpp(found: Survey, shapes: Sequence[str]) -> str:
 
 
 def _python(found: Survey) -> str:
-    roots = found.python_roots if "" in found.python_roots else ("", *found.python_roots)
-    return "[python]\n" + _list("roots", roots) + "\n" if roots != ("",) else ""
+    return "[python]\n" + _list("roots", found.python_roots) + "\n" if found.python_roots else ""
 
 
 def _minimums(counts: Mapping[str, int]) -> str:

@@ -30,7 +30,7 @@ _LIBRARY = re.compile(r"^[ \t]*([A-Z][A-Z0-9_]*_(?:LIBRARY|MODULE)(?:_[A-Z0-9_]+
 _ENTRY = re.compile(r'(?:\.|->)\s*(def|def_static|impl|op)\s*\(\s*(?=(?:[A-Za-z_][\w:]*\(\s*)?")')
 _MACRO = re.compile(r"^[ \t]*((?:[A-Z0-9]+_)*REGISTER(?:_[A-Z0-9_]+)?)\s*\(", re.MULTILINE)
 
-_REGISTERS = re.compile(r"_*register(?:_\w+)?|\w+_register(?:_\w+)?|\w*custom_op|triton_op")
+_REGISTERS = re.compile(r"_*register(?:_\w+)?|\w+_register(?:_\w+)?|\w*(?:custom|triton)_op(?:_\w+)?")
 _NO_REGISTRY = frozenset({"atexit"})
 
 

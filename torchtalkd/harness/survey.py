@@ -24,6 +24,8 @@ _EXPORT = re.compile(
     re.MULTILINE,
 )
 _TEST_FOLDER = re.compile(r"(?:unit_?|integration_?|py_?)?tests?|testing", re.IGNORECASE)
+_SUBMODULE = re.compile(r"^[ \t]*path[ \t]*=(.*)$", re.MULTILINE)
+_MOST_BYTES: Final = 1_000_000
 _LICENCES: Final = ("LICENSE", "LICENSE.txt", "LICENSE.md", "COPYING", "LICENSE.rst")
 
 
@@ -32,7 +34,7 @@ class Folders(NamedTuple):
 
     total: int
     largest: tuple[tuple[str, int], ...]
-    """Folder → files below it, the largest first; '' is the root itself."""
+    """Folder, two levels deep at most → files below it, the largest first; '' is the root itself."""
 
 
 class Survey(NamedTuple):
@@ -42,11 +44,12 @@ class Survey(NamedTuple):
     python: Folders
     tests: Folders
     python_roots: tuple[str, ...]
-    """Folders that the topmost Python packages stand in; '' is the root."""
+    """Folders that the topmost Python packages stand in, and that are no roots to the conventions."""
     test_folders: tuple[str, ...]
     """Folders that are named like tests but are none to the conventions."""
     foreign: tuple[str, ...]
-    """Folders of sources with a licence of their own: likely another project's code."""
+    """Folders of sources that are git submodules or have a licence of their own: likely another
+    project's code."""
     attributes: tuple[str, ...]
     """Macros named like an export or inline attribute that the tree defines and nothing blanks."""
     sites: tuple[Site, ...]
@@ -68,7 +71,7 @@ def survey(root: Path, conventions: Conventions) -> Survey:
         cpp=_folders(entries, lambda e: e.language in CPP_LANGUAGES and e.role != "test"),
         python=_folders(entries, lambda e: e.language == "python" and e.role != "test"),
         tests=_folders(entries, lambda e: e.role == "test"),
-        python_roots=_python_roots(entries),
+        python_roots=tuple(root for root in _python_roots(entries) if root not in conventions.python.roots),
         test_folders=_test_folders(entries),
         foreign=_foreign(root, entries, conventions),
         attributes=tuple(sorted(attributes)),
@@ -97,11 +100,11 @@ def _texts(root: Path, entries: Iterable[Entry], conventions: Conventions) -> It
 
 
 def _folders(entries: list[Entry], wanted: Callable[[Entry], bool]) -> Folders:
-    counted = Counter(entry.path.rpartition("/")[0].partition("/")[0] for entry in entries if wanted(entry))
-    return Folders(counted.total(), tuple(counted.most_common(5)))
+    counted = Counter("/".join(entry.path.split("/")[:-1][:2]) for entry in entries if wanted(entry))
+    return Folders(counted.total(), tuple(counted.most_common(6)))
 
 
-def _python_roots(entries: list[Entry]) -> tuple[str, ...]:
+def _python_roots(entries: list[Entry]) -> list[str]:
     packages = {
         entry.path.rpartition("/")[0]
         for entry in entries
@@ -110,7 +113,7 @@ def _python_roots(entries: list[Entry]) -> tuple[str, ...]:
     top = {package for package in packages if package.rpartition("/")[0] not in packages}
     # A package below `csrc` or `third_party` of another one is found, too; the shallow ones count.
     roots = {package.rpartition("/")[0] for package in top if package.count("/") <= 1}
-    return tuple(sorted(roots)) or ("",)
+    return sorted(roots)
 
 
 def _test_folders(entries: list[Entry]) -> tuple[str, ...]:
@@ -127,11 +130,22 @@ def _test_folders(entries: list[Entry]) -> tuple[str, ...]:
 def _foreign(root: Path, entries: list[Entry], conventions: Conventions) -> tuple[str, ...]:
     folders = {entry.path.rpartition("/")[0] for entry in entries}
     above = {"/".join(folder.split("/")[:n]) for folder in folders for n in range(1, folder.count("/") + 2)}
+    modules = _submodules(root)
     found = {
         folder
         for folder in above
         if folder
         and not ignored(conventions.files, folder)
-        and any((root / folder / name).is_file() for name in _LICENCES)
+        and (folder in modules or any((root / folder / name).is_file() for name in _LICENCES))
     }
     return tuple(sorted(f for f in found if not any(f.startswith(other + "/") for other in found)))
+
+
+def _submodules(root: Path) -> frozenset[str]:
+    """The paths that `.gitmodules` names. The file is only searched; git is not asked."""
+    try:
+        data, _ = read_bytes(os.path.realpath(root), ".gitmodules", _MOST_BYTES)
+    except OSError:
+        return frozenset()  # Most trees have none.
+    found = _SUBMODULE.findall((data or b"").decode("utf-8", "replace"))
+    return frozenset(path.strip().strip('"').rstrip("/") for path in found)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from torchtalkd.conventions import conventions_of
+from torchtalkd.conventions.versions import version_matches
 from torchtalkd.frontends.command.opening import asked, chosen
 from torchtalkd.harness.anchors import FOLDER, anchors_for, read_anchors
 from torchtalkd.harness.proposals import proposal
@@ -133,7 +134,7 @@ def _anchor_lines(done: Verification, anchors: Anchors | None, harness: str, ver
         yield f"anchors: none; {FOLDER}/{harness}.yml in the tree or --anchors FILE can bring them"
         return
     yield f"anchors of {anchors.path}"
-    if anchors.version and version and anchors.version != version:
+    if anchors.version and version and not version_matches(f"=={anchors.version}", version):
         yield (
             f"  (written from {anchors.version}, and this is {version}:"
             " what fails may have moved between them)"
@@ -156,7 +157,8 @@ def _unmatched_lines(done: Verification, whole: bool) -> Iterator[str]:
         yield "every registration in the tree is one that a convention matched"
         return
     spellings = len(done.unmatched)
-    yield f"looks like a registration, but no convention matched it: {total} in {spellings} spellings"
+    ways = f"{spellings} spellings" if spellings > 1 else "one spelling"
+    yield f"looks like a registration, but no convention matched it: {total} in {ways}"
     for group in done.unmatched if whole else done.unmatched[:_GROUPS]:
         shown = group if whole else group[:_PLACES]
         yield f"  {len(group):>5} × {group[0].form} {group[0].name}"
