@@ -9,25 +9,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Final
 
-from torchtalkd.harness.proposals import proposal
+from torchtalkd.harness.proposals import COUNTED, proposal
 from torchtalkd.harness.survey import Folders, Survey
 from torchtalkd.harness.values import Site
-
-COUNTED: Final = (
-    "operator",
-    "schema",
-    "registration",
-    "python_binding",
-    "kernel",
-    "stub_kernel",
-    "autograd_function",
-    "meta",
-    "module",
-    "files",
-)
-"""Kinds that a drafted manifest expects a minimum of."""
 
 
 def draft(
@@ -46,7 +31,6 @@ def draft(
         _files(found),
         _cpp(found, shapes),
         _python(found),
-        _minimums(counts),
         *(_binding(group, text) for group, text in groups if text and text not in shapes),
         _rest([group for group, text in groups if not text]),
     ]
@@ -54,7 +38,7 @@ def draft(
 
 
 def _head(name: str, extends: str, found: Survey, counts: Mapping[str, int]) -> str:
-    made = ", ".join(f"{counts[kind]} {kind}" for kind in COUNTED[:-2] if counts.get(kind)) or "none"
+    made = ", ".join(f"{counts[kind]} {kind}" for kind in COUNTED if counts.get(kind)) or "none"
     lines = [
         f"# Drafted from the tree by `torchtalkd harness new {name}`: correct it, delete what is not needed.",
         "# docs/manifests.md describes the fields; `torchtalkd harness verify` says what is still missed.",
@@ -99,15 +83,6 @@ def _cpp(found: Survey, shapes: Sequence[str]) -> str:
 
 def _python(found: Survey) -> str:
     return "[python]\n" + _list("roots", found.python_roots) + "\n" if found.python_roots else ""
-
-
-def _minimums(counts: Mapping[str, int]) -> str:
-    rows = [f"{kind} = {counts[kind] * 9 // 10 or 1}" for kind in COUNTED if counts.get(kind)]
-    head = [
-        "# Nine tenths of what is there now: `torchtalkd harness verify` fails below.",
-        "[expected_minimums]",
-    ]
-    return "\n".join([*head, *rows]) + "\n" if rows else ""
 
 
 def _binding(group: Sequence[Site], text: str) -> str:

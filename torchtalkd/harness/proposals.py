@@ -1,14 +1,14 @@
 """Which lines of a manifest would read registrations of a spelling, where its shape is known? Pure.
 
-A proposal is a guess from the spelling alone, to be looked at. The tests are in
-`tests/test_sites.py`.
+A proposal is a guess from the spelling alone, to be looked at. So are minimums, from what is there.
+The tests are in `tests/test_sites.py`.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from torchtalkd.harness.values import Site
@@ -27,6 +27,25 @@ _KINDS: Final = (
 _TEXT = re.compile(r"""(?:(\w+)=)?(['"])(.*)\2""")
 _DOTTED = re.compile(r"(?:(\w+)=)?(?:torch\.ops\.|aten\.|prims\.)[\w.]+")
 _NAME = re.compile(r"(?:(\w+)=)?[A-Za-z_][\w.]*")
+
+
+COUNTED: Final = (
+    "operator",
+    "schema",
+    "registration",
+    "python_binding",
+    "kernel",
+    "stub_kernel",
+    "autograd_function",
+    "meta",
+)
+"""Kinds that minimums are proposed for: bindings, and the kernels that they end in."""
+
+
+def minimums(counts: Mapping[str, int]) -> str:
+    """TOML that expects nine tenths of what there is of each kind that binds; '' where there is nothing."""
+    rows = [f"{kind} = {counts[kind] * 9 // 10 or 1}" for kind in COUNTED if counts.get(kind)]
+    return "\n".join(["[expected_minimums]", *rows]) + "\n" if rows else ""
 
 
 def proposal(sites: Sequence[Site]) -> str:

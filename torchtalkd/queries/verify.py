@@ -58,6 +58,8 @@ class Verification:
     """What was compared."""
 
     standing: Standing
+    counts: Mapping[str, int]
+    """How many facts of each kind there are, and how many files."""
     minimums: tuple[Minimum, ...]
     anchors: tuple[AnchorCheck, ...]
     unmatched: tuple[tuple[Site, ...], ...]
@@ -83,6 +85,7 @@ def verify(
     counts = view.counts()
     return Verification(
         standing(view),
+        counts,
         tuple(Minimum(kind, least, counts.get(kind, 0)) for kind, least in sorted(minimums.items())),
         tuple(_checked(view, anchor, line_at) for anchor in anchors),
         unmatched(view, sites),

@@ -14,7 +14,7 @@ from torchtalkd.conventions import conventions_of
 from torchtalkd.conventions.versions import version_matches
 from torchtalkd.frontends.command.opening import asked, chosen
 from torchtalkd.harness.anchors import FOLDER, anchors_for, read_anchors
-from torchtalkd.harness.proposals import proposal
+from torchtalkd.harness.proposals import minimums, proposal
 from torchtalkd.harness.survey import registration_sites
 from torchtalkd.harness.values import Anchors
 from torchtalkd.queries.verify import AnchorCheck, Minimum, Verification
@@ -83,6 +83,7 @@ def _as_json(
         "commit": done.standing.commit,
         "complete": done.standing.complete,
         "short": done.short,
+        "counts": dict(done.counts),
         "minimums": [{**asdict(one), "holds": one.holds} for one in done.minimums],
         "anchors_file": anchors.path if anchors else "",
         "anchors_version": anchors.version if anchors else "",
@@ -111,9 +112,7 @@ def _told(
     if not done.standing.complete:
         yield "not all of the tree could be read: `torchtalkd status` says what"
     yield ""
-    yield "expected minimums" if done.minimums else "expected minimums: the manifest has none"
-    for minimum in done.minimums:
-        yield _minimum(minimum)
+    yield from _minimum_lines(done)
     yield ""
     yield from _anchor_lines(done, anchors, harness, version)
     yield ""
@@ -123,6 +122,17 @@ def _told(
         yield "nothing was checked: there are neither minimums nor anchors"
     else:
         yield f"{done.short} of {checks} fell short" if done.short else f"all {checks} checks hold"
+
+
+def _minimum_lines(done: Verification) -> Iterator[str]:
+    if done.minimums:
+        yield "expected minimums"
+        yield from (_minimum(one) for one in done.minimums)
+    elif text := minimums(done.counts):
+        yield "expected minimums: none; nine tenths of what is there now would be"
+        yield from (f"    {line}" for line in text.rstrip("\n").split("\n"))
+    else:
+        yield "expected minimums: none, and the index has nothing that binds a name"
 
 
 def _minimum(one: Minimum) -> str:
