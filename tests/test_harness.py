@@ -71,6 +71,8 @@ def test_list_needs_no_tree(run: Ran) -> None:
     told = json.loads(run("harness", "list", "--json"))
     assert (told["root"], told["total"]) == ("", len(known()))
     assert "does not exist" in run("harness", "list", "--source", "/nonexistent", code=2)
+    told = json.loads(run("harness", "list", "--json", "--source", "."))
+    assert [row["name"] for row in told["harnesses"] if row["chosen"] or row["detected"]] == []
 
 
 # -- show

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
@@ -108,13 +109,43 @@ def test_registrations_in_python_are_found_by_their_spelling() -> None:
         "\x00register",
         "@register_fake('x')\n",
         "REGISTER_A(((",
-        '.def("',
+        ".def(x",
         "'\\",
     ],
 )
 def test_no_text_is_too_strange(text: str) -> None:
     assert sites("a", text, "python") == []
     assert sites("a", text, "cpp") == []
+
+
+@pytest.mark.parametrize(
+    "piece",
+    [
+        'R"(',
+        "/*",
+        "A_LIBRARY(",
+        "A_LIBRARY_",
+        'm.def("',
+        "REGISTER_A(",
+        "REGISTER_",
+        "'",
+        '"',
+        "#\\\n",
+        "\n(",
+        "@register_f\n",
+    ],
+)
+def test_no_file_is_slow(piece: str) -> None:
+    begun = time.process_time()
+    for text in (piece * (1_000_000 // len(piece)), f"m.def(\n{piece}\n" * (1_000_000 // (len(piece) + 8))):
+        assert len(sites("a.cpp", text, "cpp")) <= 15_000
+        assert len(sites("a.py", text, "python")) <= 15_000
+    assert time.process_time() - begun < 10, "3 s on the machine it was measured on"
+
+
+def test_an_expression_without_end_is_no_name() -> None:
+    (site,) = sites("a.py", "register_f('a', " + "+".join("b" * 900) + ", f)\n", "python")
+    assert site.arguments[0] == "'a'"
 
 
 def one(text: str, language: str, form: str) -> str:

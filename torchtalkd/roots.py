@@ -23,6 +23,10 @@ class RootError(Exception):
     """No tree can be meant; `str()` is a whole sentence that says what to do."""
 
 
+class NoHarness(RootError):
+    """The tree is there, but no harness fits it."""
+
+
 class Root(NamedTuple):
     """A source tree to index."""
 
@@ -81,9 +85,10 @@ def root_at(path: str, harness: str | None, why: str, *, cwd: Path, config: Conf
     if not chosen:
         inside = _around(root)
         hint = f"it is inside {inside}: use that, or" if inside else "name the top folder of a checkout, or"
-        raise RootError(
+        raise NoHarness(
             f"{root} does not look like a source tree of a known framework;"
-            f" known harnesses are {', '.join(known())}; {hint} force one with --harness"
+            f" known harnesses are {', '.join(known())}; {hint} force one with --harness,"
+            " or describe the tree: `torchtalkd harness new NAME` drafts a manifest"
         )
     return Root(root, chosen, why, bool(named))
 

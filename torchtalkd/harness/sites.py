@@ -12,6 +12,7 @@ import re
 import warnings
 from bisect import bisect_right
 from collections.abc import Iterator
+from itertools import islice
 
 from torchtalkd.harness.values import Site
 
@@ -19,16 +20,30 @@ CPP_LANGUAGES = frozenset({"cpp", "cuda", "objcpp", "metal"})
 _ARGUMENTS_KEPT = 4
 _ARGUMENT_LENGTH = 120
 
-# Comments, directives with their continuation lines, and strings of each form.
+# Bounds, so that no file is slow, whatever stands in it.
+_MOST_SITES = 5_000
+"""Of each form."""
+_LONGEST = 3_000
+"""Characters in which the end of a call is looked for; a longer one ends there."""
+
+# Comments, directives with their continuation lines, and strings of each form. What is not closed
+# goes to the end of the file.
 _SKIPPED = re.compile(
-    r'//[^\n]*|/\*.*?\*/|^[ \t]*\#(?:[^\\\n]|\\\r?\n|\\.)*|R"(?P<d>[^()\\\s]{0,16})\(.*?\)(?P=d)"'
+    r"//[^\n]*|/\*(?:.*?\*/|.*)|^[ \t]*\#(?:[^\\\n]|\\\r?\n|\\.)*"
+    r'|R"(?P<d>[^()\\\s]{0,16})\((?:.*?\)(?P=d)"|.*)'
     r'|"(?:[^"\\\n]|\\.)*"|\'(?:[^\'\\\n]|\\.)+\'',
     re.DOTALL | re.MULTILINE,
 )
 _MAY_HAVE_CPP = re.compile(r"_(?:LIBRARY|MODULE)|REGISTER|\b(?:def|def_static|impl|op)\s*\(")
-_LIBRARY = re.compile(r"^[ \t]*([A-Z][A-Z0-9_]*_(?:LIBRARY|MODULE)(?:_[A-Z0-9_]+)?)\s*\(", re.MULTILINE)
+_UPPER = re.compile(r"^[ \t]*([A-Z][A-Z0-9_]{2,99})\s*\(", re.MULTILINE)
+_LIBRARY_NAME = re.compile(r"[A-Z0-9_]+_(?:LIBRARY|MODULE)(?:_[A-Z0-9_]+)?")
+_MACRO_NAME = re.compile(r"(?:[A-Z0-9]+_)*REGISTER(?:_[A-Z0-9_]+)?")
 _ENTRY = re.compile(r'(?:\.|->)\s*(def|def_static|impl|op)\s*\(\s*(?=(?:[A-Za-z_][\w:]*\(\s*)?")')
-_MACRO = re.compile(r"^[ \t]*((?:[A-Z0-9]+_)*REGISTER(?:_[A-Z0-9_]+)?)\s*\(", re.MULTILINE)
+
+# A block follows; where none does it is a forward declaration or another macro's business.
+_FOLLOWED = re.compile(r"\)\s*\{")
+_PARENTHESIS = re.compile(r"[()]")
+_BRACKET = re.compile(r"[()\[\]{},]")
 
 _REGISTERS = re.compile(r"_*register(?:_\w+)?|\w+_register(?:_\w+)?|\w*(?:custom|triton)_op(?:_\w+)?")
 _NO_REGISTRY = frozenset({"atexit"})
@@ -37,7 +52,7 @@ _NO_REGISTRY = frozenset({"atexit"})
 def sites(path: str, text: str, language: str) -> list[Site]:
     """The registration-like places of a file, by line. A text that does not parse has none in Python."""
     if language == "python":
-        return list(_python_sites(path, text))
+        return list(islice(_python_sites(path, text), _MOST_SITES))
     if language in CPP_LANGUAGES and _MAY_HAVE_CPP.search(text):
         return sorted(_cpp_sites(path, text), key=lambda site: site.line)
     return []
@@ -50,22 +65,22 @@ def _cpp_sites(path: str, text: str) -> Iterator[Site]:
     def site(form: str, match: re.Match[str], end: int) -> Site:
         line = bisect_right(starts, match.start(1)) + 1
         begin = starts[line - 2] if line > 1 else 0
-        first = text[begin:].partition("\n")[0].strip()
+        first = text[begin : begin + _ARGUMENT_LENGTH].partition("\n")[0].strip()
         inner = _arguments(code, text, match.end(), end)
         return Site(path, line, bisect_right(starts, end) + 1, form, match.group(1), inner, first)
 
-    for match in _LIBRARY.finditer(code):
+    libraries = (match for match in _UPPER.finditer(code) if _LIBRARY_NAME.fullmatch(match.group(1)))
+    for match in islice(libraries, _MOST_SITES):
         end = _closing(code, match.end())
-        # A block follows; where none does it is a forward declaration or another macro's business.
-        if end and code[end + 1 :].lstrip()[:1] == "{":
+        if _FOLLOWED.match(code, end):
             yield site("library", match, end)
-    for match in _ENTRY.finditer(code):
-        if end := _closing(code, match.end()):
-            yield site("entry", match, end)
-    for match in _MACRO.finditer(code):
+    macros = (match for match in _UPPER.finditer(code) if _MACRO_NAME.fullmatch(match.group(1)))
+    for match in islice(macros, _MOST_SITES):
         end = _closing(code, match.end())
-        if end and not _LIBRARY.match(match.group()) and "," in code[match.end() : end]:
+        if "," in code[match.end() : end] and not _LIBRARY_NAME.fullmatch(match.group(1)):
             yield site("macro", match, end)
+    for match in islice(_ENTRY.finditer(code), _MOST_SITES):
+        yield site("entry", match, _closing(code, match.end()))
 
 
 def _blank(match: re.Match[str]) -> str:
@@ -77,13 +92,14 @@ def _blank(match: re.Match[str]) -> str:
 
 
 def _closing(code: str, at: int) -> int:
-    """Offset of the parenthesis that closes the one before `at`; 0 where it is not closed."""
+    """Offset of the parenthesis that closes the one before `at`, or of where it is no longer looked for."""
     depth = 1
-    for match in re.compile(r"[()]").finditer(code, at):
+    most = min(len(code), at + _LONGEST)
+    for match in _PARENTHESIS.finditer(code, at, most):
         depth += 1 if match.group() == "(" else -1
         if not depth:
             return match.start()
-    return 0
+    return most
 
 
 def _arguments(code: str, text: str, start: int, end: int) -> tuple[str, ...]:
@@ -91,7 +107,7 @@ def _arguments(code: str, text: str, start: int, end: int) -> tuple[str, ...]:
     found: list[str] = []
     depth = 0
     begin = start
-    for match in re.compile(r"[()\[\]{},]").finditer(code, start, end):
+    for match in _BRACKET.finditer(code, start, end):
         if match.group() == "," and not depth:
             found.append(text[begin : match.start()])
             begin = match.end()
@@ -174,9 +190,16 @@ def _callee(node: ast.expr) -> str:
 
 
 def _written(call: ast.Call) -> tuple[str, ...]:
-    shown = [ast.unparse(value) for value in call.args]
-    shown += [f"{keyword.arg}={ast.unparse(keyword.value)}" for keyword in call.keywords if keyword.arg]
+    shown = [_unparsed(value) for value in call.args[:_ARGUMENTS_KEPT]]
+    shown += [f"{keyword.arg}={_unparsed(keyword.value)}" for keyword in call.keywords if keyword.arg]
     return tuple(one[:_ARGUMENT_LENGTH] for one in shown[:_ARGUMENTS_KEPT])
+
+
+def _unparsed(node: ast.expr) -> str:
+    try:
+        return ast.unparse(node)
+    except RecursionError:
+        return "…"  # An expression of hundreds of terms names nothing.
 
 
 def _python_site(

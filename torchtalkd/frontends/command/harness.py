@@ -13,7 +13,7 @@ from torchtalkd.config import ConfigError, read_config
 from torchtalkd.conventions import TREE_MANIFEST, Conventions, detect, has_own, known, load
 from torchtalkd.conventions.origins import Setting, origins
 from torchtalkd.frontends.command.opening import chosen, remark
-from torchtalkd.roots import Root, RootError, choose_root
+from torchtalkd.roots import NoHarness, Root, RootError, choose_root
 
 _WIDTH = 100
 
@@ -66,6 +66,9 @@ def _root(arguments: Namespace) -> Root | None:
     if arguments.command == "harness list":
         try:
             return chosen(arguments)
+        except NoHarness as error:
+            remark(str(error))
+            return None
         except RootError:
             if arguments.source is not None:
                 raise
