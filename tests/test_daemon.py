@@ -427,6 +427,9 @@ def test_an_open_tree_follows_its_own_manifest(environ: dict[str, str], extensio
         own.write_text(head.format("first") + shape)
         assert await found()
         assert handle.state().error == ""
+        own.unlink()
+        assert not await found()
+        assert handle.state().error == ""
 
     hosted(work)
 

@@ -215,6 +215,17 @@ def test_new_says_that_it_may_not_write(
         strange_tree.chmod(0o755)
 
 
+def test_a_tree_of_strange_names_gives_a_manifest_all_the_same(run: Ran, strange_tree: Path) -> None:
+    folder = strange_tree / "li\nne" / "tests_of[it"
+    for path in (folder / "LICENSE", folder / "x.cpp", strange_tree / "te[st" / "pkg" / "__init__.py"):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text('TURN_MODULE(a, m) { m.def("f\x1b[31m\x00", &f); }\n')
+    (folder / "y.py").write_text("@register_it('\x0c')\ndef f(): ...\n")
+    run("harness", "new", "turn", "--source", strange_tree)
+    assert load("", tree=strange_tree).name == "turn"
+    assert (strange_tree / ".torchtalk.toml").read_text().replace("\n", "").isprintable()
+
+
 # -- the survey
 
 

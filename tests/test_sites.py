@@ -91,9 +91,9 @@ def test_arguments_are_cut_at_commas_outside_of_brackets() -> None:
 
 def test_registrations_in_python_are_found_by_their_spelling() -> None:
     assert shown("a.py", PYTHON, "python") == [
-        (5, 6, "decorator", "register_fake"),
-        (9, 10, "decorator", "register_module"),
-        (11, 12, "decorator", "register_thing"),
+        (5, 5, "decorator", "register_fake"),
+        (9, 9, "decorator", "register_module"),
+        (11, 11, "decorator", "register_thing"),
         (17, 17, "call", "register_op"),
         (18, 18, "call", "register_op"),
         (20, 20, "call", "register_op"),

@@ -30,11 +30,15 @@ def detect(root: Path) -> list[str]:
 def conventions_of(root: Path, harness: str, *, named: bool) -> Conventions:
     """The conventions that a tree is read with now.
 
-    A harness that somebody `named` is that one. One that was detected is detected again, as the
-    tree may have got or changed a manifest of its own since; where nothing fits any more it stays.
-    Raises ManifestError.
+    A harness that somebody `named` is that one. One that was detected gives way to a manifest of
+    the tree's own, which may have come, changed its name or gone since. Raises ManifestError.
     """
-    return load(harness if named else next(iter(detect(root)), harness), tree=root)
+    if not named:
+        if has_own(root):
+            return load("", tree=root)
+        if harness not in known():
+            harness = next(iter(detect(root)), harness)
+    return load(harness, tree=root)
 
 
 @cache

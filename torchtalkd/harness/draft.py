@@ -54,7 +54,8 @@ def _head(name: str, extends: str, found: Survey, counts: Mapping[str, int]) -> 
 
 
 def _told(folders: Folders) -> str:
-    where = ", ".join(f"{folder or 'the root'} {count}" for folder, count in folders.largest)
+    shown = [(folder, count) for folder, count in folders.largest if folder.isprintable()]
+    where = ", ".join(f"{folder or 'the root'} {count}" for folder, count in shown)
     return f"{folders.total} files ({where})" if folders.total else "none"
 
 
@@ -99,7 +100,8 @@ def _rest(groups: Sequence[Sequence[Site]]) -> str:
 
 def _places(group: Sequence[Site]) -> str:
     first = group[0]
-    return f"{len(group)} × {first.name}, the first in {first.file}:{first.line}: {first.text[:80]}"
+    file = first.file if first.file.isprintable() else "a file"
+    return f"{len(group)} × {first.name}, the first in {file}:{first.line}: {first.text[:80]}"
 
 
 def _list(field: str, items: Sequence[str]) -> str:

@@ -65,7 +65,7 @@ def _cpp_sites(path: str, text: str) -> Iterator[Site]:
     def site(form: str, match: re.Match[str], end: int) -> Site:
         line = bisect_right(starts, match.start(1)) + 1
         begin = starts[line - 2] if line > 1 else 0
-        first = text[begin : begin + _ARGUMENT_LENGTH].partition("\n")[0].strip()
+        first = _printable(text[begin : begin + _ARGUMENT_LENGTH].partition("\n")[0])
         inner = _arguments(code, text, match.end(), end)
         return Site(path, line, bisect_right(starts, end) + 1, form, match.group(1), inner, first)
 
@@ -135,7 +135,8 @@ def _python_sites(path: str, text: str) -> Iterator[Site]:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             for decorator in node.decorator_list:
                 if found := _decorator(decorator):
-                    yield _python_site(path, lines, "decorator", *found, decorator.lineno, node.lineno)
+                    end = decorator.end_lineno or decorator.lineno
+                    yield _python_site(path, lines, "decorator", *found, decorator.lineno, end)
     for statement in _top_level(tree.body):
         if found := _call(statement.value):
             yield _python_site(
@@ -205,5 +206,9 @@ def _unparsed(node: ast.expr) -> str:
 def _python_site(
     path: str, lines: list[str], form: str, name: str, arguments: tuple[str, ...], line: int, end_line: int
 ) -> Site:
-    text = lines[line - 1].strip() if line <= len(lines) else ""
-    return Site(path, line, end_line, form, name, arguments, text)
+    text = lines[line - 1] if line <= len(lines) else ""
+    return Site(path, line, end_line, form, name, arguments, _printable(text))
+
+
+def _printable(text: str) -> str:
+    return "".join(c if c.isprintable() else " " if c == "\t" else "?" for c in text.strip())

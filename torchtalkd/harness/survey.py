@@ -14,6 +14,7 @@ from typing import Final, NamedTuple
 
 from torchtalkd.conventions import Conventions
 from torchtalkd.conventions.files import ignored
+from torchtalkd.conventions.globs import path_fault
 from torchtalkd.engine.reading import read_bytes
 from torchtalkd.engine.sweep import Entry, sweep
 from torchtalkd.harness.sites import CPP_LANGUAGES, sites
@@ -71,7 +72,7 @@ def survey(root: Path, conventions: Conventions) -> Survey:
         cpp=_folders(entries, lambda e: e.language in CPP_LANGUAGES and e.role != "test"),
         python=_folders(entries, lambda e: e.language == "python" and e.role != "test"),
         tests=_folders(entries, lambda e: e.role == "test"),
-        python_roots=tuple(root for root in _python_roots(entries) if root not in conventions.python.roots),
+        python_roots=_nameable(_python_roots(entries) - set(conventions.python.roots)),
         test_folders=_test_folders(entries),
         foreign=_foreign(root, entries, conventions),
         attributes=tuple(sorted(attributes)),
@@ -104,7 +105,7 @@ def _folders(entries: list[Entry], wanted: Callable[[Entry], bool]) -> Folders:
     return Folders(counted.total(), tuple(counted.most_common(6)))
 
 
-def _python_roots(entries: list[Entry]) -> list[str]:
+def _python_roots(entries: list[Entry]) -> set[str]:
     packages = {
         entry.path.rpartition("/")[0]
         for entry in entries
@@ -112,8 +113,7 @@ def _python_roots(entries: list[Entry]) -> list[str]:
     }
     top = {package for package in packages if package.rpartition("/")[0] not in packages}
     # A package below `csrc` or `third_party` of another one is found, too; the shallow ones count.
-    roots = {package.rpartition("/")[0] for package in top if package.count("/") <= 1}
-    return sorted(roots)
+    return {package.rpartition("/")[0] for package in top if package.count("/") <= 1}
 
 
 def _test_folders(entries: list[Entry]) -> tuple[str, ...]:
@@ -124,7 +124,7 @@ def _test_folders(entries: list[Entry]) -> tuple[str, ...]:
             deep = next((n for n, part in enumerate(parts) if _TEST_FOLDER.fullmatch(part)), -1)
             if deep >= 0:
                 found.add("/".join(parts[: deep + 1]))
-    return tuple(sorted(found))
+    return _nameable(found)
 
 
 def _foreign(root: Path, entries: list[Entry], conventions: Conventions) -> tuple[str, ...]:
@@ -138,7 +138,12 @@ def _foreign(root: Path, entries: list[Entry], conventions: Conventions) -> tupl
         and not ignored(conventions.files, folder)
         and (folder in modules or any((root / folder / name).is_file() for name in _LICENCES))
     }
-    return tuple(sorted(f for f in found if not any(f.startswith(other + "/") for other in found)))
+    return _nameable(f for f in found if not any(f.startswith(other + "/") for other in found))
+
+
+def _nameable(folders: Iterable[str]) -> tuple[str, ...]:
+    """Those that a manifest can name: a folder may be called like a pattern, or hold any character."""
+    return tuple(sorted(folder for folder in folders if folder.isprintable() and not path_fault(folder)))
 
 
 def _submodules(root: Path) -> frozenset[str]:

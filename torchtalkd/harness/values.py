@@ -40,13 +40,13 @@ class Site(NamedTuple):
     line: int
     """1-based, where the call or decorator begins."""
     end_line: int
-    """Where it ends; for a decorator the line of what it decorates."""
+    """Where the call or decorator ends."""
     form: str
     """`library` (X_LIBRARY(…) {…}), `entry` (m.def("…")), `macro` (REGISTER_…(name, fn)),
     `decorator` (@register_…), `call` (register_…("name", fn))."""
     name: str
     """The macro, method or function: TORCH_LIBRARY_IMPL, def, register_fake."""
     arguments: tuple[str, ...]
-    """As written, the first few."""
+    """As written, the first few. Not to be printed: the tree may hold any character."""
     text: str
-    """The first line, without the space around it."""
+    """The first line, without the space around it and with what cannot be printed as `?`."""

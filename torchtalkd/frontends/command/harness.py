@@ -101,7 +101,7 @@ def _row(made: Conventions, source: str) -> dict[str, Any]:
 
 
 def _shown(settings: list[Setting]) -> Iterator[str]:
-    """One line for each value, under the name of its field; a file's name once, then only lines."""
+    """One line for each value, below the name of its field."""
     field = ""
     for one in settings:
         if one.field != field:
