@@ -401,7 +401,11 @@ def test_edits_are_followed(environ: dict[str, str], mini_tree: Path) -> None:
     hosted(work)
 
 
-def test_an_open_tree_follows_its_own_manifest(environ: dict[str, str], extension_tree: Path) -> None:
+def test_an_open_tree_follows_its_own_manifest(
+    environ: dict[str, str], extension_tree: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Each question looks at the tree, however long the last look took.
+    monkeypatch.setattr(trees, "QUICK_SECONDS", 1e9)
     own = extension_tree / ".torchtalk.toml"
     head = 'format = 1\nname = "{0}"\nextends = "torch-extension"\n'
     shape = (
