@@ -1,7 +1,7 @@
 """Where does each value of a harness come from, after all that it extends is merged?
 
 The values are those of `load`: the same files, laid over one another in the same order. The
-tests are in `tests/test_conventions.py`.
+tests are in `tests/test_harness.py`.
 """
 
 from __future__ import annotations
