@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from hashlib import blake2b
 from importlib.util import find_spec
 from pathlib import Path
@@ -47,10 +48,27 @@ def parse(path: str, data: bytes, conventions: Conventions) -> FileFacts:
         return parse_cpp(path, data, conventions, language, role)
     if language == "python":
         from torchtalkd.parse.python import parse_python
+        from torchtalkd.parse.targets_python import read_targets
 
-        return parse_python(path, data, conventions, language, role)
+        facts = parse_python(path, data, conventions, language, role)
+        definitions, references = read_targets(path, data, conventions, len(facts.definitions))
+        if not definitions:
+            return facts
+        return replace(
+            facts,
+            definitions=(*facts.definitions, *definitions),
+            references=(*facts.references, *references),
+        )
     if language in ("native_functions", "derivatives", "tags"):
         from torchtalkd.parse.op_schema import parse_op_schema
 
         return parse_op_schema(path, data, conventions, language, role)
+    if language == "cmake":
+        from torchtalkd.parse.targets_cmake import parse_cmake
+
+        return parse_cmake(path, data, conventions, language, role)
+    if language == "pyproject":
+        from torchtalkd.parse.targets_pyproject import parse_pyproject
+
+        return parse_pyproject(path, data, conventions, language, role)
     return FileFacts(path, language, role)

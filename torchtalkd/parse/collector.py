@@ -107,7 +107,7 @@ class Collector:
     @cached_property
     def mentions_pybind11(self) -> bool:
         """Whether the text can bind anything by pybind11 at all."""
-        return b"pybind" in self.data or b"py::" in self.data
+        return b"pybind" in self.data or b"py::" in self.data or b"PYBIND11" in self.data
 
     @cached_property
     def mentions_register_operators(self) -> bool:

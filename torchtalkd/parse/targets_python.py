@@ -1,0 +1,179 @@
+"""What Python files say about how C++ is built: `setup.py`, and sources that are compiled when imported.
+
+`CUDAExtension(name="pkg._C", sources=[…])` (setuptools, torch/utils/cpp_extension.py) says which
+files become which module, and so what TORCH_EXTENSION_NAME is in them. `load(name=…, sources=…)` of
+torch.utils.cpp_extension does it at run time, a class with a name and a method `sources` for
+builders that make the call later. The text is read with `ast` and no line of it runs; what
+cannot be known becomes `*` in a pattern. The manifest's `[targets]` names the calls.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from torchtalkd import keys
+from torchtalkd.conventions.values import Conventions, Targets
+from torchtalkd.facts import Definition, Reference
+from torchtalkd.parse.python_names import module_name
+from torchtalkd.parse.static_values import Scope, Values, scope_of_class, scope_of_module
+from torchtalkd.parse.target_facts import TargetFacts, add_target
+
+_DEFINE = re.compile(r"[-/]D([A-Za-z_]\w*)(?:=(.*))?$", re.DOTALL)
+
+
+def read_targets(
+    path: str, data: bytes, conventions: Conventions, first: int
+) -> tuple[list[Definition], list[Reference]]:
+    """The targets of one Python file. `first` is the ordinal that their first Definition will have.
+
+    A text that is no Python of this interpreter's version has none. Never raises.
+    """
+    targets = conventions.targets
+    if not _promising(targets).search(data):
+        return [], []
+    try:
+        tree = ast.parse(data)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return [], []
+    found = TargetFacts(first)
+    module = scope_of_module(tree)
+    for scope, node, assigned in _nodes(tree, module):
+        if isinstance(node, ast.Call):
+            _call(found, targets, scope, node, assigned, module_name(path, conventions.python.roots))
+        else:
+            _builder(found, targets, module, node)
+    return found.definitions, found.references
+
+
+_PATTERNS: dict[Targets, re.Pattern[bytes]] = {}
+
+
+def _promising(targets: Targets) -> re.Pattern[bytes]:
+    """What a file with a target must contain: nine files in ten are not looked at again."""
+    known = _PATTERNS.get(targets)
+    if known is None:
+        _PATTERNS.clear()
+        calls = "|".join(map(re.escape, targets.extensions)) or "(?!)"
+        loaders = "|".join(map(re.escape, targets.loaders)) or "(?!)"
+        builder = rf"\bdef {re.escape(targets.builder_sources)}\b" if targets.builder_sources else "(?!)"
+        known = _PATTERNS[targets] = re.compile(
+            rf"\b(?:{calls})\s*[(\n]|\bcpp_extension\b.*\b(?:{loaders})\b|{builder}".encode(), re.DOTALL
+        )
+    return known
+
+
+def _nodes(tree: ast.Module, module: Scope) -> Iterator[tuple[Scope, ast.Call | ast.ClassDef, str]]:
+    """Each call with the scope it stands in and the module-level variable it is assigned to; each class."""
+    assigned = {
+        id(statement.value): statement.targets[0].id
+        for statement in tree.body
+        if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name)
+    }
+    waiting: list[tuple[ast.AST, Scope]] = [(tree, module)]
+    while waiting:
+        node, scope = waiting.pop()
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            scope = scope.inner(node)
+        elif isinstance(node, ast.ClassDef):
+            yield scope, node, ""
+        elif isinstance(node, ast.Call):
+            yield scope, node, assigned.get(id(node), "")
+        waiting.extend((child, scope) for child in reversed(list(ast.iter_child_nodes(node))))
+
+
+def _call(
+    found: TargetFacts, targets: Targets, scope: Scope, node: ast.Call, assigned: str, module: str
+) -> None:
+    called = _called(scope, node.func, targets)
+    loads = called in targets.loaders
+    if not called or (loads and not any(keyword.arg == "name" for keyword in node.keywords)):
+        return
+    arguments = {keyword.arg: keyword.value for keyword in node.keywords if keyword.arg}
+    for position, name in enumerate(("name", "sources")):
+        if len(node.args) > position:
+            arguments.setdefault(name, node.args[position])
+    if "name" not in arguments or (loads and not _LOADED.intersection(arguments)):
+        return
+    sources = scope.value(arguments["sources"]) if "sources" in arguments else Values((), True)
+    for name in scope.value(arguments["name"]).texts:
+        ordinal = add_target(
+            found, name, node.lineno, node.col_offset, node.end_lineno or node.lineno, called,
+            sources.texts, _defines(scope, arguments),
+        )  # fmt: skip
+        if ordinal >= 0 and loads:
+            _loaded(found, scope, arguments, name, assigned, module, node)
+
+
+_LOADED = {"sources", "cpp_sources", "cuda_sources"}
+
+
+def _loaded(
+    found: TargetFacts,
+    scope: Scope,
+    arguments: dict[str, ast.expr],
+    name: str,
+    assigned: str,
+    module: str,
+    node: ast.Call,
+) -> None:
+    """What a load at run time binds: the variable that holds the module, the functions of inline sources."""
+    functions = arguments.get("functions")
+    if functions is not None:
+        for text in scope.value(functions).texts:
+            ordinal = found.define(
+                "python_binding", keys.py(text), f"{name}.{text}", functions.lineno, functions.col_offset,
+                convention="load_inline",
+            )  # fmt: skip
+            found.refer("target", keys.cpp(text), text, functions.lineno, functions.col_offset, ordinal)
+    if assigned:
+        full = f"{module}.{assigned}" if module else assigned
+        ordinal = found.define("alias", keys.py(full), full, node.lineno, node.col_offset)
+        found.refer("target", keys.py(name), name, node.lineno, node.col_offset, ordinal)
+
+
+def _called(scope: Scope, function: ast.expr, targets: Targets) -> str:
+    """The last component of what is called; of a variable that stands for an extension class, that."""
+    last = function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
+    if last in targets.extensions or last in targets.loaders:
+        return str(last)
+    if isinstance(function, ast.Name):
+        for value in scope.assigned(last):
+            name = value.attr if isinstance(value, ast.Attribute) else getattr(value, "id", "")
+            if name in targets.extensions:
+                return str(name)
+    return ""
+
+
+def _defines(scope: Scope, arguments: dict[str, ast.expr]) -> dict[str, str]:
+    """`define_macros=[("A", None), ("B", "1")]` and `-DA=1` among the compiler's arguments."""
+    found: dict[str, str] = {}
+    macros = arguments.get("define_macros")
+    for pair in scope.pairs(macros) if macros is not None else ():
+        found.update(pair)
+    for name in ("extra_compile_args", "extra_cflags", "extra_cuda_cflags"):
+        if name in arguments:
+            for text in scope.value(arguments[name]).texts:
+                match = _DEFINE.match(text)
+                if match:
+                    found[match[1]] = match[2] or ""
+    return found
+
+
+def _builder(found: TargetFacts, targets: Targets, module: Scope, node: ast.ClassDef) -> None:
+    """A class that names a module and its sources, and builds them when asked."""
+    if not targets.builder_sources:
+        return
+    scope = scope_of_class(module, node)
+    names = scope.attribute(targets.builder_name).texts if targets.builder_name else ()
+    method = scope.method(targets.builder_sources)
+    if method is None or not names:
+        return
+    full = scope.method(targets.builder_full_name) if targets.builder_full_name else None
+    sources = scope.returned(method)
+    for name in dict.fromkeys((*names, *(scope.returned(full).texts if full is not None else ()))):
+        add_target(
+            found, name, node.lineno, node.col_offset, node.end_lineno or node.lineno, node.name,
+            sources.texts, {},
+        )  # fmt: skip
