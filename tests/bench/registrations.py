@@ -41,7 +41,7 @@ _FUNCTION = re.compile(r"\(\s*(?:torch|at|c10)::(?:stable::)?(?:Stable)?Library\
 _MODULE = re.compile(r"\bPYBIND11_MODULE\s*\(")
 _MODULE_FUNCTION = re.compile(r"\b(?:py|pybind11)::module_?\s*&\s*(\w+)\s*[,)]")
 _OPERATORS = re.compile(r"\bRegisterOperators\b(?:\s+\w+\s*=\s*[\w:]+)?\s*(?:\w+\s*)?\(")
-_CLASS = re.compile(r"\btorch::class_\s*<")
+_CLASS = re.compile(r"\b(?:torch::|\w+\.)class_\s*<")
 
 
 def registrations(root: Path, files: list[str]) -> list[Site]:
@@ -117,11 +117,12 @@ def _in(path: str, text: str) -> Iterator[Site]:
             if name is not None:
                 yield Site(path, text.count("\n", 0, at) + 1, "op", name.partition("(")[0])
     for head in _CLASS.finditer(text):
+        own = head[0].startswith("torch")
         end = _statement_end(text, head.end())
         opening = text.find("(", head.end())
         strings = re.findall(r'"([^"]*)"', text[opening : _closing(text, opening)])
-        if len(strings) == 2:
-            yield Site(path, text.count("\n", 0, opening) + 1, "class", ".".join(strings))
+        if strings and len(strings) == (2 if own else 1):
+            yield Site(path, text.count("\n", 0, opening) + 1, "class", strings[-1])
         for call in re.finditer(r"\.\s*(def\w*)\s*\(", text[opening:end]):
             name = _string(text, opening + call.end())
             if name is not None:
@@ -131,8 +132,14 @@ def _in(path: str, text: str) -> Iterator[Site]:
 def _calls(
     path: str, text: str, start: int, end: int, variable: str, forms: dict[str, str]
 ) -> Iterator[Site]:
+    inside = text[start:end]
+    classes = [
+        (start + head.start(), _statement_end(text, start + head.end())) for head in _CLASS.finditer(inside)
+    ]
     pattern = re.compile(rf"(?:\b{re.escape(variable)}|\))\s*\.\s*({'|'.join(forms)})\s*\(")
     for call in pattern.finditer(text, start, end):
+        if any(first <= call.start() < last for first, last in classes):
+            continue
         line = text.count("\n", 0, call.end()) + 1
         if call[1] == "fallback":
             yield Site(path, line, "fallback", "*")

@@ -14,7 +14,7 @@ from typing import Final, Literal, NamedTuple
 
 from torchtalkd import keys
 from torchtalkd.facts import FiledDefinition, FiledReference
-from torchtalkd.link import functions, overload, stubs
+from torchtalkd.link import autograd, functions, overload, stubs
 from torchtalkd.link.source import Facts
 
 MAX_DEPTH: Final = 4
@@ -74,6 +74,12 @@ def _walk(facts: Facts, start: FiledDefinition) -> list[Reached]:
                 for name in launched_by(facts, fact.key, body):
                     found.extend(_launched(facts, reference, name, body, via, scopes))
                 continue
+            for function in autograd.function_of(facts, reference, body):
+                for method in autograd.methods(facts, function, ("forward",)):
+                    if method.id not in seen:
+                        seen.add(method.id)
+                        name = f"{keys.cpp_last(function.fact.name)}::forward"
+                        waiting.append((method, (*via, name), away))
             stub = stubs.meant(facts, fact.name, scopes, body.file)
             if stub:
                 found.append(Reached("stub", stub, None, reference, body, via))

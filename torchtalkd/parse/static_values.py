@@ -179,8 +179,8 @@ class Scope:
         for inner in ast.walk(node):
             if isinstance(inner, ast.Tuple) and len(inner.elts) == 2:
                 for name in self.value(inner.elts[0]).texts:
-                    value = self.value(inner.elts[1]).texts
-                    yield {name: value[0] if value and value[0] != UNKNOWN else ""}
+                    texts = self.value(inner.elts[1]).texts
+                    yield {name: texts[0] if texts and texts[0] != UNKNOWN else ""}
 
     def _name(self, name: str, depth: int) -> Values:
         if name in self._bound:

@@ -232,7 +232,7 @@ class _Reading:
     # -- targets
 
     def _target(self, command: Command) -> None:
-        words = [argument for argument in command.arguments]
+        words = list(command.arguments)
         own = "SOURCES" in words
         if (command.name not in self._commands and not own) or not words:
             return

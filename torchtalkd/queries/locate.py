@@ -232,8 +232,12 @@ _GENERATED_METHOD = "THPVariable_"
 
 
 def _bare(view: View, text: str) -> list[Subject]:
-    named = [s for family in operators.families(view, text) if (s := _operator(family, None)) is not None]
-    found = [*named[:1], *(replace(subject, answered=False) for subject in named[1:])]
+    families = operators.families(view, text)
+    named = [s for family in families if (s := _operator(family, None)) is not None]
+    found = list(named)
+    if families and any(entry.fact.kind == "operator" for entry in families[0].entries):
+        # Beside the framework's own operator those of other namespaces are another question.
+        found[1:] = (replace(subject, answered=False) for subject in named[1:])
     if not (found and found[0].name.startswith(f"{view.rules.operator_namespace}::")):
         # `mm_out` is what torchgen calls mm.out in C++, whatever else is called so.
         found.extend(_of_readings(view, text, only_out=bool(found) or view.count(keys.cpp(text)) > 0))

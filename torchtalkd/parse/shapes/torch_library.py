@@ -29,19 +29,19 @@ from torchtalkd.parse.shapes.callee import Callee, callee, dispatch_key
 
 METHODS: Final = ("def", "impl", "fallback", "impl_UNBOXED", "define")
 _PARAMETER = re.compile(r"\b(?:torch::)?(?:Stable)?Library\s*&\s*(\w+)")
-_MACRO_NAME = re.compile(r"[A-Z][A-Z0-9_]*$")
 _WRAPPER = re.compile(r"[A-Za-z_][\w:]*\s*\(")
 CATCH_ALL: Final = "CatchAll"
 """The key of a kernel given with `m.def` and no dispatch key (torch/library.h: a catch-all kernel)."""
 
 
-def block(collector: Collector, scope: Scope, shape: Shape, node: Node, head: Node) -> Scope | None:
+def block(
+    collector: Collector, scope: Scope, shape: Shape, node: Node, arguments: list[str]
+) -> Scope | None:
     """Define the block; the scope in which its variable registers."""
-    arguments = [collector.slice(argument) for argument in collector.arguments(head)]
     form = shape.options.get("form", "def")
     if len(arguments) < (3 if form == "impl" else 2):
         return None
-    namespace = namespace_of(arguments[0])
+    namespace = collector.macro_name(arguments[0], node.start_byte)
     library_key = dispatch_key(arguments[1]) if form == "impl" else ""
     ordinal = collector.define(
         "library",
@@ -58,10 +58,13 @@ def block(collector: Collector, scope: Scope, shape: Shape, node: Node, head: No
     return Scope(node.end_byte, scope.prefix, ordinal, True, local=scope.local, library=library)
 
 
-def namespace_of(written: str) -> str:
-    """The namespace, or a hole with the macro's name where a macro stands for it."""
-    written = "".join(written.split())
-    return f"{{{written}}}" if _MACRO_NAME.match(written) or "(" in written else written
+def unnamed(name: str, arguments: int) -> Shape | None:
+    """The shape of a head that no manifest lists but that is spelled like one of the family:
+    `MY_TORCH_LIBRARY_IMPL(ns, key, m)`, a macro of another file around the real one. None for others."""
+    if "TORCH_LIBRARY" not in name:
+        return None
+    form = "impl" if "IMPL" in name and arguments > 2 else "fragment" if "FRAGMENT" in name else "def"
+    return Shape(name, "torch_library", options={"form": form})
 
 
 def parameters(scope: Scope, text: str) -> None:
@@ -87,6 +90,8 @@ def method(collector: Collector, scope: Scope, call: Node, name: str, arguments:
     text = literal(collector, values[0])
     if text is None:
         return False
+    if name == "class_":
+        return False  # torchtalkd.parse.shapes.pybind11 reads classes of either kind.
     if name == "def":
         # `m.def(schema, {at::Tag::pt2_compliant_tag}, f)`: a list of tags is no function.
         functions = [value for value in values[1:] if value.type != "initializer_list"]
@@ -115,10 +120,13 @@ def literal(collector: Collector, node: Node) -> str | None:
 
 
 def _receiver(collector: Collector, call: Node) -> str:
-    """The variable at the head of `m.def(…).def(…)`."""
+    """The variable at the head of `m.def(…).def(…)`; that of `m.class_<T>("T").def(…)` is the class."""
     node: Node | None = call
     while node is not None and node.type == "call_expression":
         function = node.child_by_field_name("function")
+        field = function.child_by_field_name("field") if function is not None else None
+        if node is not call and field is not None and collector.slice(field).startswith("class_"):
+            return ""
         node = function.child_by_field_name("argument") if function is not None else None
     return collector.slice(node) if node is not None else ""
 
