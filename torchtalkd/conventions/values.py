@@ -125,6 +125,8 @@ class Cpp:
     """How C++ of this framework is spelled."""
 
     blank: tuple[BlankMacro, ...] = ()
+    blank_suffixes: tuple[str, ...] = ()
+    """How other macros end that stand before a type or a name and are blanked: `_API`, `_EXPORT`."""
     macros: tuple[MacroDefinition, ...] = ()
     shapes: tuple[Shape, ...] = ()
     stub_rules: tuple[StubRule, ...] = ()

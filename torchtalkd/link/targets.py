@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import lru_cache
-from typing import Final, NamedTuple
+from typing import Final
 
 from torchtalkd import keys
 from torchtalkd.facts import File, FiledDefinition
@@ -26,7 +27,8 @@ _WORD = re.compile(r"\b[A-Za-z_]\w*")
 _HOLE = re.compile(r"\{([^{}]*)\}")
 
 
-class Target(NamedTuple):
+@dataclass(frozen=True, slots=True, eq=False)
+class Target:
     """What a build file makes one module of."""
 
     definition: FiledDefinition

@@ -53,6 +53,10 @@ class Scope:
     modules: dict[str, str] = field(default_factory=dict)
     """pybind variable → dotted Python module or class."""
 
+    def stands_in(self) -> dict[str, Any]:
+        """The detail that says in which namespace a binding stands: what it names is looked up from there."""
+        return {"namespace": self.prefix.removesuffix("::")} if self.prefix else {}
+
 
 class MacroUse(NamedTuple):
     """A use, outside of functions, of a macro that this file defines: to be expanded."""

@@ -58,6 +58,8 @@ def parse_cpp(path: str, data: bytes, conventions: Conventions, language: str, r
         else "cpp"
     )
     prepared = blanked(data, known.blank, known.blank_arguments)
+    if any(suffix.encode() in prepared for suffix in known.cpp.blank_suffixes):
+        prepared = known.attributes.sub(_unless_directive, prepared)
     foreign = _FOREIGN_WORDS.get(language)
     if foreign is not None:
         prepared = foreign.sub(_spaces, prepared)
@@ -88,6 +90,12 @@ def parse_cpp(path: str, data: bytes, conventions: Conventions, language: str, r
     return FileFacts(
         path, language, role, tuple(collector.definitions), tuple(collector.references), tuple(problems)
     )
+
+
+def _unless_directive(match: re.Match[bytes]) -> bytes:
+    """Blanks, but in `#ifdef MYLIB_API`."""
+    line = match.string[match.string.rfind(b"\n", 0, match.start()) + 1 : match.start()]
+    return match.group() if line.lstrip().startswith(b"#") else _spaces(match)
 
 
 def _spaces(match: re.Match[bytes]) -> bytes:

@@ -32,6 +32,8 @@ class Spelling:
     behind it."""
     blank_arguments: frozenset[bytes]
     """The names whose parentheses are blanked too."""
+    attributes: re.Pattern[bytes]
+    """A macro that is blanked for how its name ends; what a project calls its own exports."""
     shapes: dict[str, Shape]
     """By name as written."""
     launchers: frozenset[str]
@@ -83,11 +85,13 @@ def _compile(conventions: Conventions) -> Spelling:
     # an alternation of two patterns would be slower than both.
     nested = r"(?:\s*\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\))?"
     names = any_of(macro.name for macro in cpp.blank) or "(?!)"
+    endings = any_of(cpp.blank_suffixes) or "(?!)"
     making = any_of(shape.name for shape in cpp.shapes) or "(?!)"
     ignored = "|".join(translate(pattern) for pattern in cpp.file_scope_macros) or "(?!)"
     return Spelling(
         blank=re.compile(rf"({names})\b{nested}".encode()),
         blank_arguments=frozenset(macro.name.encode() for macro in cpp.blank if macro.arguments),
+        attributes=re.compile(rf"(?<![\w#])[A-Z][A-Z0-9_]*{endings}(?=\s+[A-Za-z_])".encode()),
         shapes={shape.name: shape for shape in cpp.shapes},
         launchers=frozenset(cpp.launchers) | frozenset(cpp.cpu_launchers),
         dispatch_macros=tuple(cpp.dispatch_macros),

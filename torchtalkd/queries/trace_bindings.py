@@ -35,7 +35,7 @@ def implementations(view: View, binding: FiledDefinition) -> list[Link]:
         if keys.space(target.fact.key) != keys.space(keys.cpp("")):
             continue
         if is_class:
-            scopes = trace_registrations.namespaces_of(view, binding)
+            scopes = trace_registrations.scopes_of(view, binding)
             classes = functions.functions(
                 view, target.fact.name, scopes, file=binding.file, kinds=("class",)
             )

@@ -7,7 +7,7 @@ from typing import Final
 
 from torchtalkd import keys
 from torchtalkd.facts import FiledDefinition
-from torchtalkd.link import dispatch_keys, functions, macros, operators, targets
+from torchtalkd.link import dispatch_keys, functions, macros, members, operators, targets
 from torchtalkd.link.operators import Family
 from torchtalkd.link.source import Link
 from torchtalkd.queries import trace_kernels
@@ -153,13 +153,27 @@ def _note(detail: dict[str, object]) -> str:
 
 def target_functions(view: View, written: str, registration: FiledDefinition) -> list[Link]:
     """The functions that a registration's target means, looked up from where it stands."""
-    namespace = str((registration.fact.detail or {}).get("namespace") or "")
-    scopes = functions.enclosing(f"{namespace}::x") if namespace else []
-    scopes.extend(s for s in namespaces_of(view, registration) if s not in scopes)
+    scopes = scopes_of(view, registration)
     found = functions.functions(view, written, scopes, file=registration.file, kinds=("function", "kernel"))
+    if not found:
+        found = members.inherited(view, written, scopes, registration.file)
     if len(found) > 1:
         found = suited(found, registration.fact.dispatch_key)
+    if len(found) > 1:
+        found = _linked_together(view, found, registration)
     return functions.as_links(found, "declared")
+
+
+def _linked_together(
+    view: View, found: list[FiledDefinition], registration: FiledDefinition
+) -> list[FiledDefinition]:
+    """Those that a build compiles into the same module as the registration, if there are any, and of
+    copies of one function the nearest."""
+    own = set(targets.targets_of(view, registration.file))
+    together = [d for d in found if own.intersection(targets.targets_of(view, d.file))]
+    found = together or found
+    copies = {(d.fact.name, d.fact.signature) for d in found}
+    return members.nearest(found, registration.file) if len(copies) == 1 else found
 
 
 def suited(found: list[FiledDefinition], dispatch_key: str) -> list[FiledDefinition]:
@@ -169,6 +183,14 @@ def suited(found: list[FiledDefinition], dispatch_key: str) -> list[FiledDefinit
     wanted = {"CUDA": ("cuda",), "HIP": ("cuda",), "MPS": ("objcpp", "metal")}.get(device, ("cpp",))
     fitting = [d for d in found if d.file.language in wanted]
     return fitting or found
+
+
+def scopes_of(view: View, binding: FiledDefinition) -> list[str]:
+    """The namespaces from which a binding's targets are looked up, nearest first."""
+    namespace = str((binding.fact.detail or {}).get("namespace") or "")
+    scopes = functions.enclosing(f"{namespace}::x") if namespace else []
+    scopes.extend(s for s in namespaces_of(view, binding) if s not in scopes)
+    return scopes
 
 
 def namespaces_of(view: View, place: FiledDefinition) -> list[str]:

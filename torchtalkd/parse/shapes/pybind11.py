@@ -89,7 +89,7 @@ def constructor(
         place.end_byte,
         scope=scope.ordinal,
         convention=_convention(full),
-        detail={"class": True},
+        detail={**scope.stands_in(), "class": True},
     )
     if template is not None:
         collector.target(
@@ -152,6 +152,7 @@ def _bind(
 ) -> None:
     """Define a Python name, with the function that it is bound to."""
     target = callee(collector, function) if function is not None else None
+    detail = {**scope.stands_in(), **detail}
     if target is not None and target.form == "lambda":
         detail["lambda"] = True
     ordinal = collector.define(

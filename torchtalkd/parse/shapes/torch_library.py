@@ -142,7 +142,7 @@ def _register(
 ) -> None:
     written = keys.operator_name(text)
     qualified = f"{library.namespace}::{written}" if not written.namespace else str(written)
-    detail: dict[str, Any] = {}
+    detail: dict[str, Any] = scope.stands_in()
     key = target.dispatch_key if target and target.dispatch_key else library.dispatch_key
     if target is not None:
         if target.form in ("lambda", "fallthrough", "boxed"):
