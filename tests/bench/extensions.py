@@ -155,7 +155,9 @@ def report(root: Path, folder: Path, everything: bool) -> None:
     with open_view(folder) as view:
         found = compared(view, root)
         asked, without = untraced(view)
-    forms = ", ".join(f"{count} {form}" for form, count in sorted(Counter(s.form for s in found.sites).items()))
+    forms = ", ".join(
+        f"{count} {form}" for form, count in sorted(Counter(s.form for s in found.sites).items())
+    )
     print(f"{root.name}: {len(found.sites)} in the text ({forms}), {len(found.missing)} not in the index, "
           f"{len(found.extra)} in the index alone; {asked - len(without)} of {asked} lead to a body; "
           f"built in {seconds:.1f} s")  # fmt: skip

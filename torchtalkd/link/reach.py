@@ -8,13 +8,12 @@ answer to another question) nor through another operator's kernel.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import Final, Literal, NamedTuple
 
 from torchtalkd import keys
 from torchtalkd.facts import FiledDefinition, FiledReference
-from torchtalkd.link import autograd, functions, overload, stubs
+from torchtalkd.link import autograd, functions, launch_macros, overload, stubs
 from torchtalkd.link.source import Facts
 
 MAX_DEPTH: Final = 4
@@ -56,79 +55,57 @@ def reached(facts: Facts, start: FiledDefinition) -> tuple[Reached, ...]:
 def _walk(facts: Facts, start: FiledDefinition) -> list[Reached]:
     found: list[Reached] = []
     seen = {start.id}
-    waiting: list[tuple[FiledDefinition, tuple[str, ...], int]] = [(start, (), 0)]
+    # What is read (a body, or a macro that one uses), the function that it is read for, how it came there.
+    waiting: list[tuple[FiledDefinition, FiledDefinition, tuple[str, ...], int]] = [(start, start, (), 0)]
     while waiting:
-        body, via, away = waiting.pop(0)
+        text, body, via, away = waiting.pop(0)
         scopes = [*functions.enclosing(body.fact.name)]
         names: set[tuple[str, str, int]] = set()
-        for reference in facts.inside(body):
+        for reference in facts.inside(text):
             fact = reference.fact
             if fact.kind == "launch":
                 found.extend(_launched(facts, reference, fact.name, body, via, scopes))
                 continue
             seen_before = (fact.key, fact.name, fact.arguments)
-            if fact.kind not in ("call", "address", "argument", "macro") or seen_before in names:
+            if fact.kind not in _FOLLOWED or seen_before in names:
                 continue
             names.add(seen_before)
             if fact.kind == "macro":
-                for name in launched_by(facts, fact.key, body):
+                for name in launch_macros.launched_by(facts, fact.key, body):
                     found.extend(_launched(facts, reference, name, body, via, scopes))
+                for macro in launch_macros.own(facts, fact.key, body):
+                    if macro.id not in seen:
+                        seen.add(macro.id)
+                        waiting.append((macro, body, via, away))
                 continue
+            if fact.kind == "address":
+                kernels = _device_kernels(facts, fact.name, body, scopes)
+                found.extend(Reached("kernel", k.fact.name, k, reference, body, via) for k in kernels)
             for function in autograd.function_of(facts, reference, body):
                 for method in autograd.methods(facts, function, ("forward",)):
                     if method.id not in seen:
                         seen.add(method.id)
                         name = f"{keys.cpp_last(function.fact.name)}::forward"
-                        waiting.append((method, (*via, name), away))
+                        waiting.append((method, method, (*via, name), away))
             stub = stubs.meant(facts, fact.name, scopes, body.file)
             if stub:
                 found.append(Reached("stub", stub, None, reference, body, via))
                 continue
             if len(via) >= MAX_DEPTH:
                 continue
-            for helper in helpers(facts, reference, body, scopes, start) or functors(facts, reference, body):
+            for helper in (
+                helpers(facts, reference, body, scopes, start)
+                or functors(facts, reference, body)
+                or launch_macros.only_method(facts, reference, body)
+            ):
                 further = away + (helper.file.id != body.file.id)
                 if helper.id not in seen and further <= MAX_AWAY:
                     seen.add(helper.id)
-                    waiting.append((helper, (*via, keys.cpp_last(helper.fact.name)), further))
+                    waiting.append((helper, helper, (*via, keys.cpp_last(helper.fact.name)), further))
     return found
 
 
-def launched_by(facts: Facts, key: str, body: FiledDefinition) -> tuple[str, ...]:
-    """The device kernels that a macro used in a body launches by name: `f<T><<<grid, block>>>(…)`."""
-    kept: dict[tuple[str, int], tuple[str, ...]] = facts.kept.setdefault("launch_macros", {})
-    found = kept.get((key, body.file.id))
-    if found is None:
-        macros = [d for d in facts.of_kind(key, "macro") if functions.visible(d, body.file)]
-        own = [d for d in macros if d.file.id == body.file.id]
-        names: dict[str, None] = {}
-        for macro in own or macros[:1]:
-            detail = macro.fact.detail or {}
-            text = str(detail.get("body") or "")
-            parts = text.split("<<<")[:-1]
-            names.update(
-                (name, None) for part in parts if (name := _called(part)) not in detail["parameters"]
-            )
-        names.pop("", None)
-        found = kept[key, body.file.id] = tuple(names)
-    return found
-
-
-def _called(text: str) -> str:
-    """The name that a text ends in, template arguments left out: `…; ns::f<T, true>` → ns::f."""
-    text = text.rstrip()
-    if text.endswith(">"):
-        depth = 0
-        for at in range(len(text) - 1, -1, -1):
-            depth += (text[at] == ">") - (text[at] == "<")
-            if depth == 0:
-                text = text[:at].rstrip()
-                break
-    found = _NAME.search(text)
-    return found[0] if found else ""
-
-
-_NAME: Final = re.compile(r"[A-Za-z_][\w:]*$")
+_FOLLOWED: Final = ("call", "address", "argument", "macro", "method")
 
 
 def _launched(
@@ -139,10 +116,20 @@ def _launched(
     via: tuple[str, ...],
     scopes: Sequence[str],
 ) -> list[Reached]:
-    kernels = functions.functions(facts, name, scopes, file=body.file, kinds=("kernel",))
+    kernels = _device_kernels(facts, name, body, scopes)
     if kernels:
         return [Reached("kernel", k.fact.name, k, reference, body, via) for k in kernels]
     return [Reached("launcher", name, None, reference, body, via)]
+
+
+def _device_kernels(
+    facts: Facts, name: str, body: FiledDefinition, scopes: Sequence[str]
+) -> list[FiledDefinition]:
+    """The device kernels that a name means; behind `namespace k = a::b`, one of the same file."""
+    found = functions.functions(facts, name, scopes, file=body.file, kinds=("kernel",))
+    if found or "::" not in name:
+        return found
+    return [d for d in facts.of_kind(keys.cpp(functions.plain(name)), "kernel") if d.file.id == body.file.id]
 
 
 def helpers(

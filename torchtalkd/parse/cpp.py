@@ -21,6 +21,7 @@ from torchtalkd import keys
 from torchtalkd.conventions.values import Conventions
 from torchtalkd.facts import FileFacts, Problem
 from torchtalkd.parse.collector import Collector
+from torchtalkd.parse.cpp_hidden_uses import add_hidden_uses
 from torchtalkd.parse.cpp_macros import add_expansions, add_macros
 from torchtalkd.parse.cpp_recovery import recover
 from torchtalkd.parse.cpp_text import Text, blanked, decoded, directives, without
@@ -78,6 +79,7 @@ def parse_cpp(path: str, data: bytes, conventions: Conventions, language: str, r
     error = recover(collector, tree, grammar)
     settle(collector, candidates, lifted)
     add_values(collector)
+    add_hidden_uses(collector)
     add_macros(collector, lines, grammar)
     add_expansions(collector, grammar)
     for name, offset in lines.includes:

@@ -169,7 +169,7 @@ def _behind_macros(collector: Collector, found: Declarator) -> tuple[str, list[s
     `#define OPS(m) TORCH_LIBRARY(mine, m)`."""
     arguments = [collector.slice(argument) for argument in collector.arguments(found.head)]
     macro = collector.macros.get(found.name)
-    if macro is None or "LIBRARY" not in macro.body and "MODULE" not in macro.body:
+    if macro is None or ("LIBRARY" not in macro.body and "MODULE" not in macro.body):
         return found.name, arguments
     text = substitute(macro, arguments)
     name, opening, _ = text.partition("(")

@@ -18,6 +18,7 @@ from tree_sitter import Parser
 from torchtalkd import keys
 from torchtalkd.facts import BINDING_KINDS, Reference
 from torchtalkd.parse.collector import DISPATCH_KEY_HOLE, LIBRARY_HOLE, Collector, Library, Scope
+from torchtalkd.parse.cpp_hidden_uses import handed_on
 from torchtalkd.parse.cpp_text import Directives, Macro, Text, blanked, directives
 from torchtalkd.parse.cpp_walk import LANGUAGES, Chunk, walk
 from torchtalkd.parse.macros import expand, pattern_of, substitute
@@ -31,7 +32,7 @@ _MAX_TEXT: Final = 2_000_000
 _SOURCES: Final = (".cpp", ".cc", ".c", ".cxx", ".cu", ".mm", ".metal", ".hip")
 _CONSTANT = re.compile(r"[A-Za-z_]\w*")
 _HOLE = re.compile(r"tt_hole_(\d+)_")
-_CALLEE = re.compile(r"\b([A-Za-z_]\w*(?:::[A-Za-z_]\w*)*)\s*\(")
+_CALLEE = re.compile(r"\b([A-Za-z_]\w*(?:::[A-Za-z_]\w*)*)\s*(?:<[^<>(){};]*>\s*)?\(")
 _NO_CALLEES: Final = frozenset(
     {"if", "for", "while", "switch", "return", "sizeof", "defined", "decltype", "catch", "static_cast"}
 )
@@ -97,6 +98,8 @@ def add_macros(collector: Collector, lines: Directives, grammar: str) -> None:
         ordinal = collector.define(
             "macro", keys.macro(macro.name), macro.name, macro.start, macro.end, detail=detail
         )
+        for name in handed_on(collector, macro):
+            collector.refer("address", keys.cpp(name), name, macro.start, ordinal)
         seen = set(parameters)
         for match in _CALLEE.finditer(macro.body):
             name = match.group(1)

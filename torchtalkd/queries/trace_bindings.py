@@ -36,9 +36,7 @@ def implementations(view: View, binding: FiledDefinition) -> list[Link]:
             continue
         if is_class:
             scopes = trace_registrations.scopes_of(view, binding)
-            classes = functions.functions(
-                view, target.fact.name, scopes, file=binding.file, kinds=("class",)
-            )
+            classes = functions.functions(view, target.fact.name, scopes, file=binding.file, kinds=("class",))
             found.extend(functions.as_links(classes, "declared"))
         else:
             found.extend(trace_registrations.target_functions(view, target.fact.name, binding))
@@ -108,14 +106,18 @@ def module_items(view: View, definition: FiledDefinition) -> Iterator[Item]:
     wanted = next((t for t in targets.targets(view) if t.definition.id == target.id), None)
     if wanted is None:
         return
-    for kind in ("library",):
-        for block in view.definitions_of_kind(kind):
-            if block.file.role == "library" and wanted in targets.targets_of(view, block.file):
-                for named in targets.filled(view, block):
-                    yield place_of(
-                        "registration", named, "declared", declared=target,
-                        dispatch_key=block.fact.dispatch_key, note=str((block.fact.detail or {}).get("form", "")),
-                    )  # fmt: skip
+    for block in view.definitions_of_kind("library"):
+        if block.file.role != "library" or wanted not in targets.targets_of(view, block.file):
+            continue
+        for named in targets.filled(view, block):
+            yield place_of(
+                "registration",
+                named,
+                "declared",
+                declared=target,
+                dispatch_key=block.fact.dispatch_key,
+                note=str((block.fact.detail or {}).get("form", "")),
+            )
     hole = f"{{{targets.EXTENSION_NAME}}}"
     for name in dict.fromkeys((hole, wanted.last)):
         for block in view.named(keys.py(name), name):

@@ -167,10 +167,15 @@ def behind_items(view: View, kernel: FiledDefinition, operator: str, dispatch_ke
     reached: `sub` does its work by add_stub, but what merely copies by copy_stub has more to show.
     """
     for applied in autograd.applied(view, kernel):
-        where = {"operator": operator, "dispatch_key": dispatch_key, "via": keys.cpp_last(kernel.fact.name)}
-        yield place_of("autograd_function", applied.definition, "unique", note="applied", **where)
-        for method in autograd.methods(view, applied.definition):
-            yield place_of("autograd_function", method, "unique", **where)
+        for part in (applied.definition, *autograd.methods(view, applied.definition)):
+            yield place_of(
+                "autograd_function",
+                part,
+                "unique",
+                operator=operator,
+                dispatch_key=dispatch_key,
+                via=keys.cpp_last(kernel.fact.name),
+            )
     base = keys.operator_name(operator).base
     ends = [end for end in reach.reached(view, kernel) if end.kind == "stub" or runs_on_a_device(view, end)]
     others = [e for e in ends if e.kind == "stub" and base and stubs.is_anothers(view, e.name, base)]

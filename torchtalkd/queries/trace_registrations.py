@@ -47,9 +47,7 @@ def registration_items(view: View, family: Family, overloads: frozenset[str]) ->
             yield from _made_items(view, made, operator_of(family, made.name, overloads))
 
 
-def is_meant(
-    family: Family, name: str, overloads: frozenset[str], namespaces: Sequence[str] = ()
-) -> bool:
+def is_meant(family: Family, name: str, overloads: frozenset[str], namespaces: Sequence[str] = ()) -> bool:
     """Whether a registration's name is one of the overloads. A name that no schema has is meant
     where the whole operator is asked for: its schema may be in another tree. `namespaces` are those
     that a macro in the name's place stands for; none, if nobody knows."""

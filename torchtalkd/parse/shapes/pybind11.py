@@ -42,9 +42,7 @@ _PICKLED: Final = ("__getstate__", "__setstate__")
 _CLASSES: Final = ("class_", "enum_", "exception", "intrusive_ptr_class_", "shared_ptr_class_", "native_enum")
 
 
-def module(
-    collector: Collector, scope: Scope, node: Node, head: Node, arguments: list[str]
-) -> Scope | None:
+def module(collector: Collector, scope: Scope, node: Node, head: Node, arguments: list[str]) -> Scope | None:
     """`PYBIND11_MODULE(name, m)`: the scope in which `m` is the module."""
     if len(arguments) < 2:
         return None
@@ -121,8 +119,8 @@ def method(collector: Collector, scope: Scope, call: Node, name: str, arguments:
         return False
     values = collector.arguments(arguments)
     if name == "def_pickle":
-        for text, value in zip(_PICKLED, values, strict=False):
-            _bind(collector, scope, f"{owner}.{text}", value, value, {"form": name})
+        for method_name, value in zip(_PICKLED, values, strict=False):
+            _bind(collector, scope, f"{owner}.{method_name}", value, value, {"form": name})
         return bool(values)
     text = string_value(collector.slice(values[0])) if values else None
     if text is None:
@@ -148,7 +146,12 @@ def method(collector: Collector, scope: Scope, call: Node, name: str, arguments:
 
 
 def _bind(
-    collector: Collector, scope: Scope, full: str, place: Node, function: Node | None, detail: dict[str, object]
+    collector: Collector,
+    scope: Scope,
+    full: str,
+    place: Node,
+    function: Node | None,
+    detail: dict[str, object],
 ) -> None:
     """Define a Python name, with the function that it is bound to."""
     target = callee(collector, function) if function is not None else None

@@ -34,9 +34,7 @@ CATCH_ALL: Final = "CatchAll"
 """The key of a kernel given with `m.def` and no dispatch key (torch/library.h: a catch-all kernel)."""
 
 
-def block(
-    collector: Collector, scope: Scope, shape: Shape, node: Node, arguments: list[str]
-) -> Scope | None:
+def block(collector: Collector, scope: Scope, shape: Shape, node: Node, arguments: list[str]) -> Scope | None:
     """Define the block; the scope in which its variable registers."""
     form = shape.options.get("form", "def")
     if len(arguments) < (3 if form == "impl" else 2):
