@@ -49,6 +49,10 @@ def without_template_arguments(name: str) -> str:
     count = 1
     while count:
         name, count = _TEMPLATE_ARGUMENTS.subn("", name)
+    opening, closing = name.find("<"), name.rfind(">")
+    if 0 < opening < closing and "operator" not in name:
+        # An argument that compares: `f<T, (n <= 128)>`.
+        name = name[:opening] + name[closing + 1 :]
     return name
 
 

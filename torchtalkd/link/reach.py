@@ -13,7 +13,7 @@ from typing import Final, Literal, NamedTuple
 
 from torchtalkd import keys
 from torchtalkd.facts import FiledDefinition, FiledReference
-from torchtalkd.link import autograd, functions, launch_macros, overload, stubs
+from torchtalkd.link import autograd, functions, launch_macros, overload, stubs, targets
 from torchtalkd.link.source import Facts
 
 MAX_DEPTH: Final = 4
@@ -22,6 +22,8 @@ MAX_AWAY: Final = 2
 """Helpers of other files among them."""
 MANY: Final = 64
 """A name with so many definitions is nobody's helper."""
+MOST_ALIKE: Final = 4
+"""Specialisations of one template that are looked into: the others launch the same for other types."""
 FEW: Final = 6
 """An unqualified name with more definitions may mean one that look-up by name does not see."""
 
@@ -125,11 +127,23 @@ def _launched(
 def _device_kernels(
     facts: Facts, name: str, body: FiledDefinition, scopes: Sequence[str]
 ) -> list[FiledDefinition]:
-    """The device kernels that a name means; behind `namespace k = a::b`, one of the same file."""
-    found = functions.functions(facts, name, scopes, file=body.file, kinds=("kernel",))
+    """The device kernels that a name means: of the same file, or of a header, as another source's are
+    not seen (`kernel<<<…>>>` mostly means a variable). Behind `namespace k = a::b`, one of the same file."""
+    found = [
+        d
+        for d in functions.functions(facts, name, scopes, file=body.file, kinds=("kernel",))
+        if d.file.id == body.file.id or d.file.path.endswith(functions.HEADERS) or _is_declared(facts, d)
+    ]
     if found or "::" not in name:
         return found
     return [d for d in facts.of_kind(keys.cpp(functions.plain(name)), "kernel") if d.file.id == body.file.id]
+
+
+def _is_declared(facts: Facts, kernel: FiledDefinition) -> bool:
+    return any(
+        d.fact.declares and d.file.path.endswith(functions.HEADERS)
+        for d in facts.named(kernel.fact.key, kernel.fact.name)
+    )
 
 
 def helpers(
@@ -154,10 +168,23 @@ def helpers(
     if own:
         return _of_arity(own, reference.fact.arguments)
     if len({(d.file.id, d.fact.name) for d in found}) > 1:
-        return []
+        return _specialisations(facts, found, body)
     if "::" not in reference.fact.name and len(facts.definitions(key)) > FEW:
         return []
     return _of_arity(found, reference.fact.arguments)
+
+
+def _specialisations(
+    facts: Facts, found: Sequence[FiledDefinition], body: FiledDefinition
+) -> list[FiledDefinition]:
+    """Of bodies of one name and signature in several files, as explicit specialisations of a template
+    are, the first few that are compiled into the same module as what calls them."""
+    if len({(d.fact.name, d.fact.signature) for d in found}) > 1:
+        return []
+    own = set(targets.targets_of(facts, body.file))
+    return (
+        [d for d in found if own.intersection(targets.targets_of(facts, d.file))][:MOST_ALIKE] if own else []
+    )
 
 
 def functors(facts: Facts, reference: FiledReference, body: FiledDefinition) -> list[FiledDefinition]:

@@ -140,7 +140,8 @@ _NAME = re.compile(r"(?!\d)[\w*]+")
 
 def _filled(facts: Facts, file: File, text: str, table: dict[str, str]) -> str:
     def macro(name: str) -> Macro | None:
-        for definition in facts.of_kind(keys.macro(name), "macro"):
+        found = facts.of_kind(keys.macro(name), "macro")
+        for definition in sorted(found, key=lambda d: d.file.id != file.id):
             detail = definition.fact.detail or {}
             if definition.file.role != "template" and not detail.get("constant"):
                 parameters = tuple(str(parameter) for parameter in detail.get("parameters") or ())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from hashlib import blake2b
 from importlib.util import find_spec
 from pathlib import Path
@@ -48,17 +47,9 @@ def parse(path: str, data: bytes, conventions: Conventions) -> FileFacts:
         return parse_cpp(path, data, conventions, language, role)
     if language == "python":
         from torchtalkd.parse.python import parse_python
-        from torchtalkd.parse.targets_python import read_targets
+        from torchtalkd.parse.targets_python import with_targets
 
-        facts = parse_python(path, data, conventions, language, role)
-        definitions, references = read_targets(path, data, conventions, len(facts.definitions))
-        if not definitions:
-            return facts
-        return replace(
-            facts,
-            definitions=(*facts.definitions, *definitions),
-            references=(*facts.references, *references),
-        )
+        return with_targets(parse_python(path, data, conventions, language, role), data, conventions)
     if language in ("native_functions", "derivatives", "tags"):
         from torchtalkd.parse.op_schema import parse_op_schema
 

@@ -151,7 +151,8 @@ class Collector:
         plain = {m.name: m.body for m in self.directives.macros if m.parameters is None and m.start < offset}
         for _ in range(_MOST_NESTED):
             text, before = _WORD.sub(lambda word: plain.get(word[0], word[0]), text), text
-            if "(" in text and self.macros:
+            unknown = any(_MACRO.match(word) and word not in self.macros for word in _WORD.findall(text))
+            if "(" in text and self.macros and not unknown:
                 text = expand(text, self.macros, pattern_of(self.macros))
             if text == before:
                 break

@@ -33,7 +33,7 @@ def add_hidden_uses(collector: Collector) -> None:
         if place in met:
             continue
         owner = innermost(spans, place[0])
-        if owner >= 0 and collector.definitions[owner].line < place[0]:
+        if owner >= 0 and collector.definitions[owner][3:5] < place:
             name = match.group().decode()
             collector.refer("macro", keys.macro(name), name, match.start(), owner)
 

@@ -77,7 +77,7 @@ def _add_kernels(
     data = collector.data
     names = {keys.cpp_last(d.name).encode() for d in collector.definitions if d.kind == "kernel"}
     pattern = re.compile(
-        rb"[=(,]\s*(?:&\s*)?((?:\w+::)*(?:%s))\s*(?:<[^;{}()]*>)?\s*[;,)]"
+        rb"[=(,]\s*(?:&\s*)?((?:\w+::)*(?:%s))\s*(?:<[^;{}]*?>)?\s*[;,)]"
         % b"|".join([rb"\w+_kernel(?=\s*<[^<])", *sorted(map(re.escape, names))])
     )
     for match in pattern.finditer(data):

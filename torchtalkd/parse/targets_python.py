@@ -11,11 +11,12 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 from torchtalkd import keys
 from torchtalkd.conventions.values import Conventions, Targets
-from torchtalkd.facts import Definition, Reference
+from torchtalkd.facts import FileFacts, Reference
 from torchtalkd.parse.python_names import module_name
 from torchtalkd.parse.static_values import Scope, Values, scope_of_class, scope_of_module
 from torchtalkd.parse.target_facts import TargetFacts, add_target
@@ -23,30 +24,70 @@ from torchtalkd.parse.target_facts import TargetFacts, add_target
 _DEFINE = re.compile(r"[-/]D([A-Za-z_]\w*)(?:=(.*))?$", re.DOTALL)
 
 
-def read_targets(
-    path: str, data: bytes, conventions: Conventions, first: int
-) -> tuple[list[Definition], list[Reference]]:
-    """The targets of one Python file. `first` is the ordinal that their first Definition will have.
+def with_targets(facts: FileFacts, data: bytes, conventions: Conventions) -> FileFacts:
+    """The facts of a Python file with the targets that it names.
 
     A text that is no Python of this interpreter's version has none. Never raises.
     """
     targets = conventions.targets
     if not _promising(targets).search(data):
-        return [], []
+        return facts
     try:
         tree = ast.parse(data)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return [], []
-    found = TargetFacts(first)
+        return facts
+    found = TargetFacts(len(facts.definitions))
+    path = facts.path
     module = scope_of_module(tree)
     for scope, node, assigned in _nodes(tree, module):
         if isinstance(node, ast.Call):
             _call(found, targets, scope, node, assigned, module_name(path, conventions.python.roots))
         else:
             _builder(found, targets, module, node)
-    return found.definitions, found.references
+    if not found.definitions:
+        return facts
+    return replace(
+        facts,
+        definitions=(*facts.definitions, *found.definitions),
+        references=(*_of_loaded(facts.references, data, _loaded_as(found, tree)), *found.references),
+    )
 
 
+def _loaded_as(found: TargetFacts, tree: ast.Module) -> dict[bytes, str]:
+    """What stands for a loaded module in the text, and the module: `native`, or `build()` of a function
+    that returns one."""
+    lines = {
+        (d.line, d.column): d.name
+        for d in found.definitions
+        if d.scope < 0 and d.kind == "module" and d.key == keys.target(d.name)
+    }
+    known: dict[bytes, str] = {}
+    for node in ast.walk(tree):
+        inner, written = None, ""
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+            inner, written = node.value, node.targets[0].id
+        elif isinstance(node, ast.FunctionDef) and node.body and isinstance(node.body[-1], ast.Return):
+            inner, written = node.body[-1].value, f"{node.name}()"
+        if isinstance(inner, ast.Call) and (inner.lineno, inner.col_offset) in lines:
+            known[written.encode()] = lines[inner.lineno, inner.col_offset]
+    return known
+
+
+def _of_loaded(references: Iterable[Reference], data: bytes, known: dict[bytes, str]) -> Iterator[Reference]:
+    """The references, those of a loaded module's functions under their full names."""
+    lines = data.split(b"\n") if known else []
+    for reference in references:
+        if known and keys.space(reference.key) == "attr" and reference.line <= len(lines):
+            before = lines[reference.line - 1][: reference.column]
+            owner = _OWNER.search(before)
+            module = known.get(owner[1]) if owner else None
+            if module is not None:
+                name = f"{module}.{reference.name}"
+                reference = reference._replace(key=keys.py(name), name=name, kind="call")
+        yield reference
+
+
+_OWNER = re.compile(rb"(?<![\w.])(\w+(?:\(\))?)\.$")
 _PATTERNS: dict[Targets, re.Pattern[bytes]] = {}
 
 
