@@ -132,10 +132,12 @@ def _answered(view: View, definition: FiledDefinition, place: str) -> bool:
 def _reason(view: View, definition: FiledDefinition, written: str) -> str:
     known = view.definitions(keys.cpp(written))
     bodies = [d for d in known if not d.fact.declares and d.fact.kind in ("function", "kernel")]
-    if definition.file.role in ("test", "template"):
+    if not targets.is_built(view, definition.file):
         return f"its file is a {definition.file.role}"
     if targets.is_hole(targets.filled(view, definition)[0].fact.name):
         return "no build file says which module it belongs to"
+    if (definition.fact.detail or {}).get("form") == "value":
+        return "an enumerator, which is no function"
     if not bodies and known:
         return f"{written} is declared, and its body is not in the tree"
     if not bodies:

@@ -58,7 +58,7 @@ def families(facts: Facts, base: str) -> list[Family]:
     registered: dict[str, None] = {}
     for definition in facts.definitions(keys.op(base)):
         fact = definition.fact
-        if definition.file.role in ("template", "test") or fact.kind not in _KNOWN:
+        if fact.kind not in _KNOWN or not targets.is_built(facts, definition.file):
             continue
         for namespace in namespaces(facts, definition):
             if fact.kind in _DEFINES:

@@ -82,6 +82,23 @@ def targets_of(facts: Facts, file: File) -> tuple[Target, ...]:
     return found
 
 
+def is_built(facts: Facts, file: File) -> bool:
+    """Whether what a file registers is registered in the product: its role says so, or, for a file called
+    like a test (`pack_test.cu`), a target that compiles it."""
+    if file.role == "test":
+        return bool(targets_of(facts, file))
+    return file.role != "template"
+
+
+def modules(facts: Facts, dotted: str) -> list[FiledDefinition]:
+    """The targets that make a module of a full name; a build file may say only a pattern of it."""
+    return [
+        t.definition
+        for t in _by_package(facts).get(dotted.partition(".")[0], ())
+        if t.module.count(".") == dotted.count(".") and fnmatchcase(dotted, t.module)
+    ]
+
+
 def _is_above(target: Target, file: File) -> bool:
     folder = target.definition.file.path.rpartition("/")[0]
     return not folder or file.path.startswith(folder + "/")
@@ -180,13 +197,23 @@ def filled(facts: Facts, definition: FiledDefinition) -> list[FiledDefinition]:
     return [definition._replace(fact=definition.fact._replace(name=name)) for name in known] or [definition]
 
 
+def _by_package(facts: Facts) -> dict[str, list[Target]]:
+    """The targets by the first component of their module's name."""
+    found: dict[str, list[Target]] | None = facts.kept.get("targets_by_package")
+    if found is None:
+        found = facts.kept["targets_by_package"] = {}
+        for target in targets(facts):
+            found.setdefault(target.module.partition(".")[0], []).append(target)
+    return found
+
+
 def bound_in_modules(facts: Facts, dotted: str) -> Iterator[FiledDefinition]:
     """What C++ binds under a full Python name whose module a build makes: `flash_attn_2_cuda.fwd`.
 
     The C++ file knows the module by its last component, or not at all.
     """
     parts = dotted.split(".")
-    for target in targets(facts):
+    for target in _by_package(facts).get(parts[0], ()):
         length = target.module.count(".") + 1
         if len(parts) <= length or not fnmatchcase(".".join(parts[:length]), target.module):
             continue

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 from torchtalkd import keys
 from torchtalkd.facts import FiledDefinition
-from torchtalkd.link import operators, python_names, wrappers
+from torchtalkd.link import operators, python_names, targets, wrappers
 from torchtalkd.link.operators import Family
 from torchtalkd.queries import spelling
 from torchtalkd.queries.answers import Subject
@@ -152,6 +152,9 @@ def _dotted(view: View, text: str) -> list[Subject]:
         resolution = python_names.resolve(view, name)
         if resolution.ends:
             return _resolved(view, name, resolution)
+    modules = targets.modules(view, text)
+    if modules:
+        return [of_definitions("Python module", text, modules, "made by a build")]
     last = parts[-1]
     if view.count(keys.py(last), 20_000) >= 20_000:
         return []

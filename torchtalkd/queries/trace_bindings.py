@@ -118,6 +118,7 @@ def module_items(view: View, definition: FiledDefinition) -> Iterator[Item]:
                 dispatch_key=block.fact.dispatch_key,
                 note=str((block.fact.detail or {}).get("form", "")),
             )
+    yield from _importers(view, wanted.module)
     hole = f"{{{targets.EXTENSION_NAME}}}"
     for name in dict.fromkeys((hole, wanted.last)):
         for block in view.named(keys.py(name), name):
@@ -126,3 +127,18 @@ def module_items(view: View, definition: FiledDefinition) -> Iterator[Item]:
                 yield place_of(
                     "python", block, "declared", declared=target, symbol=wanted.module, note="PYBIND11_MODULE"
                 )
+
+
+def _importers(view: View, module: str) -> Iterator[Item]:
+    """Where library code imports a module by its name."""
+    key = keys.py(module)
+    places = [(r.file, r.fact) for r in view.references(key) if r.fact.kind == "import"]
+    for target in view.targeting(key):
+        owner = view.definition(target.owner)
+        if owner is not None and (owner.fact.detail or {}).get("import"):
+            places.append((target.file, target.fact))
+    found = {
+        (file.path, fact.line) for file, fact in places if fact.name == module and file.role == "library"
+    }
+    for path, line in sorted(found)[:MOST_CALLERS]:
+        yield Item("python", module, path, line, kind="import", note=f"imports {module}")

@@ -71,8 +71,8 @@ def name_items(view: View, subject: Subject) -> Iterator[Item]:
 
 
 def _called_as(definition: FiledDefinition, subject: Subject) -> FiledDefinition:
-    """The definition under the subject's name, where its own has a hole."""
-    if not targets.is_hole(definition.fact.name):
+    """The definition under the subject's name, where its own has a hole or is a pattern."""
+    if not targets.is_hole(definition.fact.name) and "*" not in definition.fact.name:
         return definition
     return definition._replace(fact=definition.fact._replace(name=subject.name))
 

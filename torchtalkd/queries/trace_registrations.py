@@ -32,7 +32,7 @@ def registration_items(view: View, family: Family, overloads: frozenset[str]) ->
         fact = definition.fact
         if fact.kind not in ("registration", "schema") or fact.convention == _YAML:
             continue
-        if definition.file.role in ("template", "test") or not is_meant(
+        if not targets.is_built(view, definition.file) or not is_meant(
             family, fact.name, overloads, operators.namespaces(view, definition)
         ):
             continue
