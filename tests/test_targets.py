@@ -32,7 +32,8 @@ def _detail(definition: Definition) -> dict[str, Any]:
     [
         ('CUDAExtension("a._C", ["x.cpp", "y.cu"])', ["x.cpp", "y.cu"]),
         ('CppExtension(sources=["x.cpp"] + ["y.cpp"], name="a._C")', ["x.cpp", "y.cpp"]),
-        ('S = ["x.cpp"]\nS += ["y.cpp"]\nS.append("z.cpp")\nExtension("a._C", S)', ["x.cpp", "y.cpp", "z.cpp"]),
+        ('S = ["x.cpp"]\nS += ["y.cpp"]\nS.append("z.cpp")\nExtension("a._C", S)',
+         ["x.cpp", "y.cpp", "z.cpp"]),
         ('from pathlib import Path\nR = Path(__file__).parent\n'
          'Extension("a._C", sorted(str(p) for p in (R / "csrc").glob("*.cpp")))', ["csrc/*.cpp"]),
         ('import glob\nExtension("a._C", glob.glob("csrc/**/*.cu", recursive=True))', ["csrc/**/*.cu"]),
@@ -41,7 +42,7 @@ def _detail(definition: Definition) -> dict[str, Any]:
          ["csrc/x.cpp", "csrc/y.cpp"]),
         ('def get(extra=None):\n  s = ["x.cpp"]\n  if extra:\n    s.extend(["y.cpp"])\n  return s\n'
          'Extension("a._C", get())', ["x.cpp", "y.cpp"]),
-        ('CUDA = 1\nE = CUDAExtension if CUDA else CppExtension\nExtension("a._C", ["x.cpp"] if CUDA else ["y.cpp"])',
+        ('E = CUDAExtension if CUDA else CppExtension\nExtension("a._C", ["x.cpp"] if CUDA else ["y.cpp"])',
          ["x.cpp", "y.cpp"]),
         ('NAME = "a"\nExtension(f"{NAME}._C", [f"csrc/{NAME}/x.cpp"])', ["csrc/a/x.cpp"]),
         ('NAME = "a"\nfor kind in ("x", "y"):\n  Extension(NAME + "._C", ["csrc/" + kind + ".cpp"])',
@@ -99,10 +100,11 @@ def test_no_text_stops_the_reading(text: str) -> None:
         ("foreach(D a b)\nfile(GLOB S ${S} ${D}/*.cpp)\nendforeach()\nadd_library(t ${S})", "t",
          ["a/*.cpp", "b/*.cpp"]),
         ("project(p)\nadd_library(${PROJECT_NAME} ${PROJECT_SOURCE_DIR}/a.cpp)", "p", ["a.cpp"]),
-        ("my_extension(_C DESTINATION pkg/sub SOURCES a.cpp b.cpp LIBRARIES z)", "pkg.sub._C", ["a.cpp", "b.cpp"]),
+        ("my_target(_C DESTINATION pkg/sub SOURCES a.cpp b.cpp LIBRARIES z)", "pkg.sub._C",
+         ["a.cpp", "b.cpp"]),
         ("add_library(t ${UNKNOWN} ${UNKNOWN_DIR}/a.cpp)", "t", ["*/a.cpp"]),
         ("add_library(t)\ntarget_sources(t PRIVATE a.cpp)", "t", ["a.cpp"]),
-        ("add_library(t a.cpp)\nset_target_properties(t PROPERTIES OUTPUT_NAME _C PREFIX \"\")", "_C", ["a.cpp"]),
+        ("add_library(t a.cpp)\nset_target_properties(t PROPERTIES OUTPUT_NAME _C)", "_C", ["a.cpp"]),
         ("#[[ add_library(no no.cpp) ]]\nadd_library(t [=[a.cpp]=])", "t", ["a.cpp"]),
     ],
 )  # fmt: skip

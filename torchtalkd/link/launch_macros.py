@@ -47,9 +47,9 @@ def only_method(facts: Facts, reference: FiledReference, body: FiledDefinition) 
 
     Not in a tree that declares operators in yaml: there `x.f()` is most often a call of one.
     """
-    if reference.fact.kind != "method" or facts.count(reference.fact.key, _FEW) >= _FEW:
+    if reference.fact.kind != "method" or _has_yaml(facts):
         return []
-    if facts.keys_of_kind("operator"):
+    if facts.count(reference.fact.key, _FEW) >= _FEW:
         return []
     found = [
         d
@@ -63,6 +63,13 @@ def only_method(facts: Facts, reference: FiledReference, body: FiledDefinition) 
         included = {r.fact.key for r in facts.references_of_kind(body.file, "include")}
         found = [d for d in found if d.file.id == body.file.id or keys.file(d.file.path) in included]
     return found if len(found) == 1 else []
+
+
+def _has_yaml(facts: Facts) -> bool:
+    found: bool | None = facts.kept.get("has_yaml")
+    if found is None:
+        found = facts.kept["has_yaml"] = bool(facts.keys_of_kind("operator"))
+    return found
 
 
 _FEW: Final = 6

@@ -89,17 +89,17 @@ def _walk(facts: Facts, start: FiledDefinition) -> list[Reached]:
                         seen.add(method.id)
                         name = f"{keys.cpp_last(function.fact.name)}::forward"
                         waiting.append((method, method, (*via, name), away))
-            stub = stubs.meant(facts, fact.name, scopes, body.file)
+            stub = stubs.meant(facts, fact.name, scopes, body.file) if fact.kind != "method" else ""
             if stub:
                 found.append(Reached("stub", stub, None, reference, body, via))
                 continue
             if len(via) >= MAX_DEPTH:
                 continue
-            for helper in (
-                helpers(facts, reference, body, scopes, start)
-                or functors(facts, reference, body)
-                or launch_macros.only_method(facts, reference, body)
-            ):
+            if fact.kind == "method":
+                followed = launch_macros.only_method(facts, reference, body)
+            else:
+                followed = helpers(facts, reference, body, scopes, start) or functors(facts, reference, body)
+            for helper in followed:
                 further = away + (helper.file.id != body.file.id)
                 if helper.id not in seen and further <= MAX_AWAY:
                     seen.add(helper.id)

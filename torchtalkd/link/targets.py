@@ -84,9 +84,9 @@ def targets_of(facts: Facts, file: File) -> tuple[Target, ...]:
 
 def is_built(facts: Facts, file: File) -> bool:
     """Whether what a file registers is registered in the product: its role says so, or, for a file called
-    like a test (`pack_test.cu`), a target that compiles it."""
+    like a test (`pack_test.cu`), a target that lists it."""
     if file.role == "test":
-        return bool(targets_of(facts, file))
+        return any(target.sources for target in targets_of(facts, file))
     return file.role != "template"
 
 
