@@ -150,28 +150,20 @@ def _note(detail: dict[str, object]) -> str:
 
 
 def target_functions(view: View, written: str, registration: FiledDefinition) -> list[Link]:
-    """The functions that a registration's target means, looked up from where it stands."""
+    """The functions that a registration's target means, looked up from where it stands: of several those
+    that a build compiles into the same module, then those of a file for its key, then the nearest copies."""
     scopes = scopes_of(view, registration)
     found = functions.functions(view, written, scopes, file=registration.file, kinds=("function", "kernel"))
     if not found:
         found = members.inherited(view, written, scopes, registration.file)
     if len(found) > 1:
-        found = suited(found, registration.fact.dispatch_key)
+        own = set(targets.targets_of(view, registration.file))
+        found = [d for d in found if own.intersection(targets.targets_of(view, d.file))] or found
     if len(found) > 1:
-        found = _linked_together(view, found, registration)
+        found = suited(found, registration.fact.dispatch_key)
+    if len({(d.fact.name, d.fact.signature) for d in found}) == 1:
+        found = members.nearest(found, registration.file)
     return functions.as_links(found, "declared")
-
-
-def _linked_together(
-    view: View, found: list[FiledDefinition], registration: FiledDefinition
-) -> list[FiledDefinition]:
-    """Those that a build compiles into the same module as the registration, if there are any, and of
-    copies of one function the nearest."""
-    own = set(targets.targets_of(view, registration.file))
-    together = [d for d in found if own.intersection(targets.targets_of(view, d.file))]
-    found = together or found
-    copies = {(d.fact.name, d.fact.signature) for d in found}
-    return members.nearest(found, registration.file) if len(copies) == 1 else found
 
 
 def suited(found: list[FiledDefinition], dispatch_key: str) -> list[FiledDefinition]:
