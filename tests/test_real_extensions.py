@@ -48,7 +48,9 @@ NAMES = [
                                           "csrc/cuda/segment_coo_cuda.cu"]),
     ("torch_sparse", "torch.ops.torch_sparse.spmm_sum", ["SPMMSum", "csrc/cuda/spmm_cuda.cu"]),
     ("torch_cluster", "torch.ops.torch_cluster.fps", ["csrc/cuda/fps_cuda.cu"]),
-    ("deepspeed", "fused_adam.multi_tensor_adam", ["multi_tensor_adam_cuda", "csrc/adam/multi_tensor_adam.cu"]),
+    ("deepspeed", "fused_adam.multi_tensor_adam", ["multi_tensor_adam_cuda",
+                                                   "csrc/adam/multi_tensor_adam.cu"]),
+    ("deepspeed", "dc.cleanup", ["dc::cleanup"]),
     ("xformers", "torch.ops.xformers.sparse24_apply", ["xformers/csrc/sparse24/sparse24_apply.cu"]),
 ]  # fmt: skip
 

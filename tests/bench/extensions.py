@@ -132,13 +132,15 @@ def _answered(view: View, definition: FiledDefinition, place: str) -> bool:
 def _reason(view: View, definition: FiledDefinition, written: str) -> str:
     known = view.definitions(keys.cpp(written))
     bodies = [d for d in known if not d.fact.declares and d.fact.kind in ("function", "kernel")]
+    if "::" not in written:
+        bodies = [d for d in bodies if not _is_method(view, d)]
     if not targets.is_built(view, definition.file):
         return f"its file is a {definition.file.role}"
     if targets.is_hole(targets.filled(view, definition)[0].fact.name):
         return "no build file says which module it belongs to"
     if (definition.fact.detail or {}).get("form") == "value":
         return "an enumerator, which is no function"
-    if not bodies and known:
+    if not bodies and any(d.fact.declares for d in known):
         return f"{written} is declared, and its body is not in the tree"
     if not bodies:
         return f"{written} is not in the tree"
@@ -146,6 +148,11 @@ def _reason(view: View, definition: FiledDefinition, written: str) -> str:
     if not links and not trace_bindings.implementations(view, definition):
         return f"{written} is defined, but not where look-up finds it: {bodies[0].fact.name}"
     return "its kernel is found, but not in the answer"
+
+
+def _is_method(view: View, definition: FiledDefinition) -> bool:
+    cls = definition.fact.name.rpartition("::")[0]
+    return bool(cls) and any(d.fact.kind == "class" for d in view.named(keys.cpp(cls), cls))
 
 
 def report(root: Path, folder: Path, everything: bool) -> None:

@@ -104,7 +104,21 @@ def _walk(facts: Facts, start: FiledDefinition) -> list[Reached]:
                 if helper.id not in seen and further <= MAX_AWAY:
                     seen.add(helper.id)
                     waiting.append((helper, helper, (*via, keys.cpp_last(helper.fact.name)), further))
-    return found
+    return _without_variables(facts, found)
+
+
+def _without_variables(facts: Facts, found: list[Reached]) -> list[Reached]:
+    """Without `kernel<<<…>>>` where the body has made its variable `kernel` of a device kernel."""
+    valued = {end.inside.id for end in found if end.kind == "kernel" and end.reference.fact.kind == "address"}
+    return [
+        end
+        for end in found
+        if end.kind != "launcher"
+        or end.inside.id not in valued
+        or functions.functions(
+            facts, end.name, functions.enclosing(end.inside.fact.name), file=end.inside.file
+        )
+    ]
 
 
 _FOLLOWED: Final = ("call", "address", "argument", "macro", "method")

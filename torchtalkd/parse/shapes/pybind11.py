@@ -36,6 +36,7 @@ METHODS: Final = (
     "cast",
 )
 _PARAMETER = re.compile(r"\b(?:py|pybind11)::module_?\s*&*\s*(\w+)")
+_MODULE = re.compile(rb"\bPYBIND11_MODULE\s*\(\s*(\w+)")
 _SCRIPT_CLASSES: Final = "torch.classes."
 _PICKLED: Final = ("__getstate__", "__setstate__")
 """What def_pickle binds (torch/custom_class.h)."""
@@ -60,11 +61,18 @@ def module(collector: Collector, scope: Scope, node: Node, head: Node, arguments
 
 
 def parameters(collector: Collector, scope: Scope, text: str) -> None:
-    """Note the module that a function takes as parameter."""
+    """Note the module that a function takes as parameter: the one that the manifest names, else that
+    of this file, else the one that a build makes of the file."""
     if "::module" in text:
         match = _PARAMETER.search(text)
         if match:
-            scope.modules[match.group(1)] = collector.spelling.python_module
+            scope.modules[match.group(1)] = collector.spelling.python_module or _module_of_file(collector)
+
+
+def _module_of_file(collector: Collector) -> str:
+    named = _MODULE.findall(collector.data)
+    written = named[0].decode() if len(named) == 1 else "TORCH_EXTENSION_NAME"
+    return collector.macro_name(written, len(collector.data))
 
 
 def constructor(
