@@ -17,7 +17,8 @@ from dataclasses import replace
 from torchtalkd import keys
 from torchtalkd.conventions.values import Conventions, Targets
 from torchtalkd.facts import FileFacts, Reference
-from torchtalkd.parse.python_names import module_name
+from torchtalkd.parse.loaded_libraries import LOAD_LIBRARY, read_loaded
+from torchtalkd.parse.python_names import module_name, package_of
 from torchtalkd.parse.static_values import Scope, Values, scope_of_class, scope_of_module
 from torchtalkd.parse.target_facts import TargetFacts, add_target
 
@@ -37,14 +38,15 @@ def with_targets(facts: FileFacts, data: bytes, conventions: Conventions) -> Fil
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return facts
     found = TargetFacts(len(facts.definitions))
-    path = facts.path
-    module = scope_of_module(tree)
-    for scope, node, assigned in _nodes(tree, module):
-        if isinstance(node, ast.Call):
-            _call(found, targets, scope, node, assigned, module_name(path, conventions.python.roots))
+    outermost, module = scope_of_module(tree), module_name(facts.path, conventions.python.roots)
+    for scope, node, assigned in _nodes(tree, outermost):
+        if not isinstance(node, ast.Call):
+            _builder(found, targets, outermost, node)
+        elif getattr(node.func, "attr", "") == LOAD_LIBRARY:
+            found.references.extend(read_loaded(node, scope, package_of(facts.path, module)))
         else:
-            _builder(found, targets, module, node)
-    if not found.definitions:
+            _call(found, targets, scope, node, assigned, module)
+    if not found.definitions and not found.references:
         return facts
     return replace(
         facts,
@@ -96,7 +98,7 @@ def _promising(targets: Targets, data: bytes) -> bool:
     words = _WORDS.get(targets)
     if words is None:
         _WORDS.clear()
-        named = [*targets.extensions, *(["cpp_extension"] if targets.loaders else [])]
+        named = [*targets.extensions, *(["cpp_extension", LOAD_LIBRARY] if targets.loaders else [])]
         short = [word for word in named if not any(other != word and other in word for other in named)]
         if targets.builder_sources:
             short.append(f"def {targets.builder_sources}(")

@@ -118,7 +118,7 @@ def module_items(view: View, definition: FiledDefinition) -> Iterator[Item]:
                 dispatch_key=block.fact.dispatch_key,
                 note=str((block.fact.detail or {}).get("form", "")),
             )
-    yield from _importers(view, wanted.module)
+    yield from _importers(view, definition.fact.name)
     hole = f"{{{targets.EXTENSION_NAME}}}"
     for name in dict.fromkeys((hole, wanted.last)):
         for block in view.named(keys.py(name), name):
@@ -141,4 +141,4 @@ def _importers(view: View, module: str) -> Iterator[Item]:
         (file.path, fact.line) for file, fact in places if fact.name == module and file.role == "library"
     }
     for path, line in sorted(found)[:MOST_CALLERS]:
-        yield Item("python", module, path, line, kind="import", note=f"imports {module}")
+        yield Item("python", module, path, line, kind="import", note=f"imports or loads {module}")
