@@ -50,9 +50,9 @@ def without_template_arguments(name: str) -> str:
     while count:
         name, count = _TEMPLATE_ARGUMENTS.subn("", name)
     opening, closing = name.find("<"), name.rfind(">")
-    if 0 < opening < closing and "operator" not in name:
-        # An argument that compares: `f<T, (n <= 128)>`.
-        name = name[:opening] + name[closing + 1 :]
+    if opening > 0 and "operator" not in name:
+        # An argument that compares: `f<T, n <= 128>`. A grammar may end the name within it.
+        name = name[:opening] + (name[closing + 1 :] if closing > opening else "")
     return name
 
 
