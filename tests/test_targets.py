@@ -56,6 +56,22 @@ def test_sources_are_put_together_from_pieces(text: str, sources: list[str]) -> 
     assert found("setup.py", text)["a._C"][0] == sources
 
 
+def test_what_doubles_itself_ends() -> None:
+    lines = ["x0 = ['a.cpp', 'b.cpp']", *(f"x{n} = x{n - 1} + x{n - 1}" for n in range(1, 50))]
+    assert list(found("setup.py", "\n".join([*lines, "Extension('a._C', x49)"]))) == ["a._C"]
+    text = "s = '*'\n" + "".join(
+        f"t{n} = [f'{{a}}{{b}}' for a in s for b in t{n - 1}]\n" for n in range(1, 30)
+    )
+    assert list(found("setup.py", text + "Extension('a._C', t29)")) == ["a._C"]
+    sets = "\n".join(f"set(v{n} ${{v{n - 1}}}x ${{v{n - 1}}}y)" for n in range(1, 40))
+    assert list(found("CMakeLists.txt", f"set(v0 a b)\n{sets}\nadd_library(t ${{v39}}.cpp)")) == ["t"]
+
+
+def test_a_long_sum_of_lists_is_followed() -> None:
+    text = " + ".join(f"['f{n}.cpp']" for n in range(50))
+    assert len(found("setup.py", f"Extension('a._C', {text})")["a._C"][0]) == 50
+
+
 def test_names_that_are_known_in_part_are_patterns() -> None:
     text = (
         "for n in names():\n  for s in ('cpu', 'cuda'):\n    CppExtension(f'p._{n}_{s}', [f'csrc/{n}.cpp'])"
@@ -105,7 +121,7 @@ def test_no_text_stops_the_reading(text: str) -> None:
         ("add_library(t ${UNKNOWN} ${UNKNOWN_DIR}/a.cpp)", "t", ["*/a.cpp"]),
         ("add_library(t)\ntarget_sources(t PRIVATE a.cpp)", "t", ["a.cpp"]),
         ("add_library(t a.cpp)\nset_target_properties(t PROPERTIES OUTPUT_NAME _C)", "_C", ["a.cpp"]),
-        ("#[[ add_library(no no.cpp) ]]\nadd_library(t [=[a.cpp]=])", "t", ["a.cpp"]),
+        ("#[[\nadd_library(no no.cpp)\n]]\nadd_library(t [=[a.cpp]=])", "t", ["a.cpp"]),
     ],
 )  # fmt: skip
 def test_cmake(text: str, module: str, sources: list[str]) -> None:

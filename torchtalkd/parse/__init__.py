@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from hashlib import blake2b
 from importlib.util import find_spec
 from pathlib import Path
@@ -15,6 +16,8 @@ def _version() -> str:
     """A digest of the parsers' own text and the grammars' versions, so that no one has to remember to
     raise a number."""
     digest = blake2b(digest_size=8)
+    # Build files are read with `ast`, which knows the syntax of its own version.
+    digest.update(f"{sys.version_info[:2]}".encode())
     folder = Path(__file__).parent
     for source in sorted([*folder.rglob("*.py"), *folder.rglob("*.scm")]):
         digest.update(source.read_bytes())

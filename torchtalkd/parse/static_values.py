@@ -15,7 +15,9 @@ from typing import Final, NamedTuple
 UNKNOWN: Final = "*"
 _MOST: Final = 4000
 """Strings that an expression is followed to."""
-_DEEPEST: Final = 24
+_BUDGET: Final = 20_000
+"""Expressions that are looked at for one value: names may be made of names that double each time."""
+_DEEPEST: Final = 60
 """Expressions within expressions, names followed included."""
 _SAME: Final = frozenset({"list", "tuple", "set", "sorted", "str", "Path", "PurePath", "fspath", "chain"})
 """Calls that hand on what they are given."""
@@ -44,6 +46,7 @@ class Scope:
         self.functions: dict[str, ast.FunctionDef | ast.AsyncFunctionDef] = {}
         self.cls: Scope | None = outer.cls if outer is not None else None
         self._busy: set[int] = set()
+        self._spent: list[int] = outer._spent if outer is not None else [0]
         self._bound: dict[str, Values] = {}
         self._collect(body)
 
@@ -135,7 +138,8 @@ class Scope:
 
     def value(self, node: ast.expr, depth: int = 0) -> Values:
         """The strings that an expression may be, or be a list of. Never raises."""
-        if depth > _DEEPEST:
+        self._spent[0] = self._spent[0] + 1 if depth else 0
+        if depth > _DEEPEST or self._spent[0] > _BUDGET:
             return _NOTHING
         depth += 1
         if isinstance(node, ast.Constant):
@@ -215,11 +219,10 @@ class Scope:
     def _joined(self, parts: list[Values], between: str) -> Values:
         made = [""]
         for part in parts:
+            pairs = itertools.islice(itertools.product(made, part.texts), _MOST)
             made = [
-                f"{before}{between}{text}" if before and text else before + text
-                for before in made
-                for text in part.texts
-            ][:_MOST]
+                f"{before}{between}{text}" if before and text else before + text for before, text in pairs
+            ]
         return Values(tuple(made), any(part.many for part in parts))
 
     def _comprehension(self, node: ast.ListComp | ast.GeneratorExp | ast.SetComp, depth: int) -> Values:

@@ -24,6 +24,7 @@ _TOKEN = re.compile(
     r'|"(?P<quoted>(?:[^"\\]|\\.)*)"|(?P<open>\()|(?P<close>\))|(?P<bare>(?:\$<[^<>]*>|[^\s()#"\\]|\\.)+)',
     re.DOTALL,
 )
+_BRACKET_COMMENT = re.compile(r"#\[(=*)\[.*?\]\1\]", re.DOTALL)
 _VARIABLE = re.compile(r"\$(?:ENV|CACHE)?\{([\w.+/-]*)\}")
 _KEYWORD = re.compile(r"[A-Z][A-Z0-9_]+$")
 _DEFINE = re.compile(r"(?:-D)?([A-Za-z_]\w*)(?:=(.*))?$", re.DOTALL)
@@ -104,6 +105,7 @@ def parse_cmake(path: str, data: bytes, conventions: Conventions, language: str,
 
 def commands(text: str) -> Iterator[Command]:
     """The calls of a CMake text, in order. A parenthesis that is never closed ends the file."""
+    text = _BRACKET_COMMENT.sub(lambda comment: re.sub(r"[^\n]", " ", comment[0]), text)
     position = 0
     while match := _COMMAND.search(text, position):
         before = text[text.rfind("\n", 0, match.start()) + 1 : match.start()]
@@ -227,7 +229,12 @@ class _Reading:
             joined = [value + after if value else after[1:] for value in values]
         else:
             joined = [f"{before}{value}{after}" for value in values]
-        return [word for one in joined[:_MOST] for word in self._expanded(one, depth + 1)]
+        found: list[str] = []
+        for one in joined:
+            if len(found) >= _MOST:
+                break
+            found.extend(self._expanded(one, depth + 1))
+        return found[:_MOST]
 
     # -- targets
 

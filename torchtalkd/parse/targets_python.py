@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import ast
 import re
+import warnings
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
@@ -34,7 +35,10 @@ def with_targets(facts: FileFacts, data: bytes, conventions: Conventions) -> Fil
     if not _promising(targets, data):
         return facts
     try:
-        tree = ast.parse(data)
+        with warnings.catch_warnings():
+            # What Python thinks of a tree's escapes is not our user's business.
+            warnings.simplefilter("ignore")
+            tree = ast.parse(data)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return facts
     found = TargetFacts(len(facts.definitions))

@@ -47,15 +47,13 @@ def member_items(view: View, binding: FiledDefinition) -> Iterator[Item]:
     """The methods bound to a class, in the order of the text."""
     if not (binding.fact.detail or {}).get("class"):
         return
+    written = view.definition(binding.id) or binding
     for definition in view.definitions_in(binding.file):
         fact = definition.fact
+        owner, _, last = fact.name.rpartition(".")
         is_bound = fact.kind == "python_binding" and fact.convention == binding.fact.convention
-        written = view.definition(binding.id)
-        owner = written.fact.name if written is not None else binding.fact.name
-        if is_bound and fact.name.rpartition(".")[0] == owner:
-            named = definition._replace(
-                fact=fact._replace(name=f"{binding.fact.name}.{fact.name.rpartition('.')[2]}")
-            )
+        if is_bound and owner == written.fact.name:
+            named = definition._replace(fact=fact._replace(name=f"{binding.fact.name}.{last}"))
             yield place_of("python", named, "exact", note="method")
             for link in implementations(view, definition):
                 yield place_of("native", link.definition, link.evidence, declared=named)

@@ -75,8 +75,8 @@ def parameters(scope: Scope, text: str) -> None:
 def method(collector: Collector, scope: Scope, call: Node, name: str, arguments: Node) -> bool:
     """Read a registration. False when the receiver is no library."""
     library = scope.library
-    if library is None or name == "define":
-        return False
+    if library is None or name in ("define", "class_"):
+        return False  # Classes of either kind are read by torchtalkd.parse.shapes.pybind11.
     if library.variable and _receiver(collector, call) != library.variable:
         return False
     values = collector.arguments(arguments)
@@ -88,8 +88,6 @@ def method(collector: Collector, scope: Scope, call: Node, name: str, arguments:
     text = literal(collector, values[0])
     if text is None:
         return False
-    if name == "class_":
-        return False  # torchtalkd.parse.shapes.pybind11 reads classes of either kind.
     if name == "def":
         # `m.def(schema, {at::Tag::pt2_compliant_tag}, f)`: a list of tags is no function.
         functions = [value for value in values[1:] if value.type != "initializer_list"]
