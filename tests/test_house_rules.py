@@ -73,7 +73,7 @@ THIRD_PARTY: Mapping[str, str] = {
     "lsprotocol": "frontends.lsp",
     "mcp": "frontends.mcp",
     # of the standard library, where it is a part's business alone
-    "tomllib": "conventions config",
+    "tomllib": "conventions config parse",
     "sqlite3": "store",
     "asyncio": "daemon frontends.mcp",
 }
@@ -95,7 +95,7 @@ TOP_LEVEL = frozenset(
 
 NO_NAMES = re.compile(r"(^|_)(utils?|helpers?|misc|common)$")
 MOST_LINES = 400
-KEY_SPACES = re.compile(r"(cpp|op|py|attr|macro|file|test|tag):(?!:)")
+KEY_SPACES = re.compile(r"(cpp|op|py|attr|macro|file|test|tag|target):(?!:)")
 Sources = Mapping[str, str]
 
 

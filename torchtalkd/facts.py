@@ -23,7 +23,7 @@ Kind: TypeAlias = Literal[
     "kernel",  # a __global__ function, or a Metal kernel function
     "macro",  # a #define with parameters; detail: parameters, body, products
     "variable",  # a named table or module-level name that other facts hang on
-    "module",  # a Python file as an importable module
+    "module",  # a Python file as an importable module; what a build makes one of (key in target:)
     "alias",  # a name that stands for another one: its single target
     # bindings: a name of the other side, with targets
     "operator",  # an operator's schema in native_functions.yaml (or made by `autogen`)
@@ -170,7 +170,7 @@ class FileFacts:
     path: str
     """From the root, with forward slashes."""
     language: str
-    """cpp, cuda, objcpp, metal, python, native_functions, derivatives, tags."""
+    """cpp, cuda, objcpp, metal, python, native_functions, derivatives, tags, cmake, pyproject."""
     role: str
     """library, test, template, generated: from the manifest's globs."""
     definitions: tuple[Definition, ...] = ()

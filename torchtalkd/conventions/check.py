@@ -41,6 +41,8 @@ LANGUAGES: Final = (
     "native_functions",
     "derivatives",
     "tags",
+    "cmake",
+    "pyproject",
     "",
 )
 OPERAND_SPACES: Final = ("op", "py", "test")

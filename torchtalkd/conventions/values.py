@@ -26,7 +26,8 @@ class Files:
     """Files whose role is `generated`."""
     languages: dict[str, str] = field(default_factory=dict)
     """Suffix (`.cu`) or pattern with a slash (`aten/src/ATen/native/tags.yaml`) → language:
-    cpp, cuda, objcpp, metal, python, native_functions, derivatives, tags, `` (not read)."""
+    cpp, cuda, objcpp, metal, python, native_functions, derivatives, tags, cmake, pyproject, ``
+    (not read)."""
     max_bytes: int = 8_000_000
     """A larger file is a Problem and is not parsed."""
 
@@ -124,6 +125,8 @@ class Cpp:
     """How C++ of this framework is spelled."""
 
     blank: tuple[BlankMacro, ...] = ()
+    blank_suffixes: tuple[str, ...] = ()
+    """How other macros end that stand before a type or a name and are blanked: `_API`, `_EXPORT`."""
     macros: tuple[MacroDefinition, ...] = ()
     shapes: tuple[Shape, ...] = ()
     stub_rules: tuple[StubRule, ...] = ()
@@ -158,6 +161,24 @@ class Python:
 
 
 @dataclass(frozen=True, slots=True)
+class Targets:
+    """How build files say which sources become which module."""
+
+    extensions: tuple[str, ...] = ()
+    """Last components of calls with a module's name and sources: CUDAExtension."""
+    loaders: tuple[str, ...] = ()
+    """Those of calls that compile and load a module at run time: load, load_inline."""
+    commands: tuple[str, ...] = ()
+    """CMake's commands that are given a target's name and its sources: add_library."""
+    builder_name: str = ""
+    """The attribute by which a class that builds a module later names it; '' for no such classes."""
+    builder_full_name: str = ""
+    """The method that returns the name under which it is installed."""
+    builder_sources: str = ""
+    """The method that returns its sources."""
+
+
+@dataclass(frozen=True, slots=True)
 class Operators:
     """Where the operator schemas in yaml are bound (for `parse.op_schema`)."""
 
@@ -185,6 +206,7 @@ class Conventions:
     cpp: Cpp = Cpp()
     python: Python = Python()
     operators: Operators = Operators()
+    targets: Targets = Targets()
     rules: Rules = Rules()
     expected_minimums: dict[str, int] = field(default_factory=dict)
     fingerprint: str = ""

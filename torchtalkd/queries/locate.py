@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 from torchtalkd import keys
 from torchtalkd.facts import FiledDefinition
-from torchtalkd.link import operators, python_names, wrappers
+from torchtalkd.link import operators, python_names, targets, wrappers
 from torchtalkd.link.operators import Family
 from torchtalkd.queries import spelling
 from torchtalkd.queries.answers import Subject
@@ -152,6 +152,9 @@ def _dotted(view: View, text: str) -> list[Subject]:
         resolution = python_names.resolve(view, name)
         if resolution.ends:
             return _resolved(view, name, resolution)
+    modules = targets.modules(view, text)
+    if modules:
+        return [of_definitions("Python module", text, modules, "made by a build")]
     last = parts[-1]
     if view.count(keys.py(last), 20_000) >= 20_000:
         return []
@@ -232,8 +235,12 @@ _GENERATED_METHOD = "THPVariable_"
 
 
 def _bare(view: View, text: str) -> list[Subject]:
-    named = [s for family in operators.families(view, text) if (s := _operator(family, None)) is not None]
-    found = [*named[:1], *(replace(subject, answered=False) for subject in named[1:])]
+    families = operators.families(view, text)
+    named = [s for family in families if (s := _operator(family, None)) is not None]
+    found = list(named)
+    if families and any(entry.fact.kind == "operator" for entry in families[0].entries):
+        # Beside the framework's own operator those of other namespaces are another question.
+        found[1:] = (replace(subject, answered=False) for subject in named[1:])
     if not (found and found[0].name.startswith(f"{view.rules.operator_namespace}::")):
         # `mm_out` is what torchgen calls mm.out in C++, whatever else is called so.
         found.extend(_of_readings(view, text, only_out=bool(found) or view.count(keys.cpp(text)) > 0))

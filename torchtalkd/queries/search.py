@@ -10,7 +10,7 @@ from typing import Final, Literal, TypeAlias, get_args
 from torchtalkd import keys
 from torchtalkd.facts import FiledDefinition
 from torchtalkd.link import dispatch_keys as dispatch_keys_
-from torchtalkd.link import operators
+from torchtalkd.link import operators, targets
 from torchtalkd.queries import spelling, trace_names
 from torchtalkd.queries.answers import Answer, Item, Subject, standing
 from torchtalkd.queries.collect import place_of
@@ -119,8 +119,9 @@ def _bindings(view: View, text: str, dispatch_key: str) -> Iterator[Item]:
     """Each operator once, then Python names and registrations in code."""
     names = _names(view, text, ("op", "py"))
     for base in names.get("op", ()):
-        for definition in view.definitions(keys.op(base)):
-            yield from _operator_item(view, definition, dispatch_key)
+        for written in view.definitions(keys.op(base)):
+            for definition in targets.filled(view, written):
+                yield from _operator_item(view, definition, dispatch_key)
     if dispatch_key:
         return
     for last in names.get("py", ()):
@@ -130,7 +131,8 @@ def _bindings(view: View, text: str, dispatch_key: str) -> Iterator[Item]:
             fact = definition.fact
             own = fact.kind == "python_binding" and fact.convention != "native_functions"
             if own and definition.file.role == "library":
-                yield place_of("python", definition, "exact")
+                for named in targets.filled(view, definition):
+                    yield place_of("python", named, "exact")
 
 
 _TOO_MANY: Final = 64
@@ -148,8 +150,8 @@ def _operator_item(view: View, definition: FiledDefinition, dispatch_key: str) -
     elif fact.kind == "registration":
         if dispatch_key and fact.dispatch_key == dispatch_key:
             role = "yaml" if fact.convention == "native_functions" else "registration"
-            targets = view.targets(definition)
-            note = f"kernel {targets[0].fact.name}" if targets else ""
+            kernels = view.targets(definition)
+            note = f"kernel {kernels[0].fact.name}" if kernels else ""
             yield place_of(
                 role, definition, "exact", operator=fact.name, dispatch_key=dispatch_key, note=note
             )
@@ -220,7 +222,7 @@ def _named_kernels(view: View, last: str) -> Iterator[Item]:
         if owner is None or owner.fact.kind not in ("stub_kernel", "registration", "schema"):
             continue
         role = "stub_kernel" if owner.fact.kind == "stub_kernel" else "native"
-        operator = owner.fact.name if role == "native" else ""
+        operator = targets.filled(view, owner)[0].fact.name if role == "native" else ""
         for number in trace_names.meant(view, owner, target.fact.name):
             if number in bodies:
                 yield place_of(

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 from torchtalkd import keys
 from torchtalkd.facts import FiledDefinition
-from torchtalkd.link import functions, operators, python_names
-from torchtalkd.queries import trace_derivative, trace_kernels, trace_registrations
+from torchtalkd.link import autograd, functions, operators, python_names, targets
+from torchtalkd.queries import trace_bindings, trace_derivative, trace_kernels, trace_registrations
 from torchtalkd.queries.answers import Item, Subject
 from torchtalkd.queries.collect import place_of
 from torchtalkd.store.view import View
@@ -28,7 +28,7 @@ _ROLES = {
 
 def name_items(view: View, subject: Subject) -> Iterator[Item]:
     """The definitions of a subject, its declarations, then what registers or binds it."""
-    definitions = [d for number in subject.ids if (d := view.definition(number)) is not None]
+    definitions = [_called_as(d, subject) for n in subject.ids if (d := view.definition(n)) is not None]
     if subject.kind == "autograd node":
         for derivative in definitions:
             yield trace_derivative.entry_item(view, derivative, derivative.fact.name)
@@ -47,7 +47,15 @@ def name_items(view: View, subject: Subject) -> Iterator[Item]:
             continue
         yield place_of(role_of(definition), definition, "exact", note=_note(definition))
         if definition.fact.kind == "python_binding":
-            yield from _implemented_by(view, definition)
+            yield from trace_bindings.callers(view, definition)
+            yield from trace_bindings.binding_items(view, definition)
+            yield from trace_bindings.member_items(view, definition)
+        if definition.fact.kind == "function" and definition.file.language == "python":
+            yield from trace_bindings.called_items(view, definition)
+        if definition.fact.kind == "module":
+            yield from trace_bindings.module_items(view, definition)
+        if definition.fact.kind == "autograd_function" and definition.file.language != "python":
+            yield from _autograd(view, definition)
         if definition.fact.kind == "class" and definition.file.language == "python":
             yield from _methods(view, definition)
     own = [d for d in definitions if not d.fact.declares]
@@ -62,12 +70,20 @@ def name_items(view: View, subject: Subject) -> Iterator[Item]:
                 yield place_of("docs", definition, "declared")
 
 
-def _implemented_by(view: View, binding: FiledDefinition) -> Iterator[Item]:
-    """The C++ functions and classes that a Python name is bound to."""
-    for target in view.targets(binding):
-        if keys.space(target.fact.key) == keys.space(keys.cpp("")):
-            for link in trace_registrations.target_functions(view, target.fact.name, binding):
-                yield place_of("native", link.definition, link.evidence, declared=binding)
+def _called_as(definition: FiledDefinition, subject: Subject) -> FiledDefinition:
+    """The definition under the subject's name, where its own has a hole or is a pattern."""
+    if not targets.is_hole(definition.fact.name) and "*" not in definition.fact.name:
+        return definition
+    return definition._replace(fact=definition.fact._replace(name=subject.name))
+
+
+def _autograd(view: View, function: FiledDefinition) -> Iterator[Item]:
+    """The methods of a C++ autograd function, and who applies it."""
+    for method in autograd.methods(view, function):
+        yield place_of("autograd_function", method, "exact", note="method")
+        yield from trace_kernels.behind_items(view, method, "", "")
+    for body in autograd.appliers(view, function):
+        yield place_of("native", body, "unique", note=f"applies {keys.cpp_last(function.fact.name)}")
 
 
 def role_of(definition: FiledDefinition) -> str:
@@ -153,6 +169,7 @@ def meant(view: View, owner: FiledDefinition, written: str) -> list[int]:
 
 
 def _binding(view: View, owner: FiledDefinition, evidence: str, named: FiledDefinition) -> Iterator[Item]:
+    owner = targets.filled(view, owner)[0]
     fact = owner.fact
     block = view.scope(owner)
     is_operator = keys.space(fact.key) == "op"
