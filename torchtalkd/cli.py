@@ -203,6 +203,7 @@ def parser() -> argparse.ArgumentParser:
     trace.add_argument("focus", nargs="?", default="full", choices=["full", "yaml", "dispatch"])
     trace.add_argument("--limit", type=_positive, metavar="N", help="show at most N places")
     trace.add_argument("--all", action="store_true", help="show every place")
+    _wait(trace)
     _query(trace)
 
     search = command("search", "List bindings, or CUDA and Metal kernels, whose name contains a text")
@@ -214,6 +215,7 @@ def parser() -> argparse.ArgumentParser:
     search.add_argument(
         "--limit", type=_positive, default=10, metavar="N", help="show at most N (default 10)"
     )
+    _wait(search)
     _query(search)
 
     _harness(commands)
@@ -262,6 +264,14 @@ def _harness(commands: argparse._SubParsersAction[_Parser]) -> None:
     verify.add_argument("--anchors", metavar="FILE", help="which name leads to which file (YAML)")
     verify.add_argument("--all", action="store_true", help="show every place that no convention matched")
     _json(verify)
+
+
+def _wait(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--wait",
+        action="store_true",
+        help="wait until all that has changed is read, and say so if the tree does not settle within 2 s",
+    )
 
 
 def _query(parser: argparse.ArgumentParser) -> None:
