@@ -15,6 +15,7 @@ key as `name`; choosing among equal keys is the work of `torchtalkd.link`.
 | file | files, for includes and imports | `ATen/native/DispatchStub.h` → `DispatchStub.h` |
 | test | OpInfo names and tests | `nn.functional.gelu` → `nn.functional.gelu` |
 | tag | operators' tags | `core` → `core` |
+| registry | what a registry in Python calls an entry | `LlamaForCausalLM` → `LlamaForCausalLM` |
 """
 
 from __future__ import annotations
@@ -111,6 +112,11 @@ def test(name: str) -> str:
 def tag(name: str) -> str:
     """The key of a tag of operators, whole."""
     return "tag:" + name
+
+
+def registry(name: str) -> str:
+    """The key of an entry of a registry, whole."""
+    return "registry:" + name
 
 
 def last(key: str) -> str:

@@ -59,6 +59,9 @@ class Outline:
     """Names `__all__` that are assigned or added to."""
     decorators: dict[int, list[Node]] = field(default_factory=dict)
     """Ordinal → the expressions that decorate it."""
+    constants: dict[bytes, Node] | None = None
+    """Names of the module that are assigned text or a list, read when first asked for
+    (`python_static`)."""
     told: set[int] = field(default_factory=set)
     """First bytes of names that have their reference already: bases, targets, launches."""
 

@@ -374,8 +374,8 @@ class View:
         return found
 
 
-_INDEXED_KINDS = ("operator", "schema", "derivative", "stub", "stub_kernel", "library")
-_INDEXED = "kind IN ('operator','schema','derivative','stub','stub_kernel','library')"
+_INDEXED_KINDS = ("operator", "schema", "derivative", "stub", "stub_kernel", "library", "kernel", "registry")
+_INDEXED = "kind IN ('operator','schema','derivative','stub','stub_kernel','library','kernel','registry')"
 _FILE = "SELECT id, path, language, role, size, mtime_ns, inode, digest FROM file"
 _DEFINITION = (
     "SELECT id, key, name, kind, line, col, end_line, scope, flags, signature, dispatch_key, convention,"
