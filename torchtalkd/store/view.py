@@ -7,15 +7,13 @@ the view's life, so a writer's commit in between is not seen.
 
 from __future__ import annotations
 
-import json
 import sqlite3
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator
-from dataclasses import fields
 from typing import Any
 
-from torchtalkd.facts import File, FiledDefinition, FiledReference, Problem, Reference, Rules
-from torchtalkd.store import rows
+from torchtalkd.facts import File, FiledDefinition, FiledReference, Problem, Reference
+from torchtalkd.store import conditions, rows
 from torchtalkd.store.sites import Packed, packed, unpacked, within
 
 __all__ = ["File", "FiledDefinition", "FiledReference", "View"]
@@ -50,7 +48,7 @@ class View:
         """What they derive from the keys of one space alone, by (space, what): see `store.carry`."""
         self.file_rows: dict[int, tuple[Any, ...]] | None = None
         """For `store.carry`."""
-        self.rules = _rules(self._meta.get("rules", "{}"))
+        self.rules = conditions.rules(self._meta.get("rules", "{}"))
         self.revision = int(self._meta.get("revision", "0"))
 
     def __enter__(self) -> View:
@@ -191,12 +189,13 @@ class View:
     def definitions_of_kind(self, kind: str) -> list[FiledDefinition]:
         """All definitions of a kind. Quick for the kinds with an index (indexes.sql); for any
         other it reads the whole table."""
-        condition = f"kind = ? AND {_INDEXED}" if kind in _INDEXED_KINDS else "kind = ?"
-        return self._filed(self._db.execute(f"{_DEFINITION} WHERE {condition} ORDER BY id", (kind,)))
+        return self._filed(
+            self._db.execute(f"{_DEFINITION} WHERE {conditions.of_kind(kind)} ORDER BY id", (kind,))
+        )
 
     def keys_of_kind(self, kind: str) -> frozenset[str]:
         """All keys that a definition of a kind has. Cost as `definitions_of_kind`."""
-        condition = f"kind = ? AND {_INDEXED}" if kind in _INDEXED_KINDS else "kind = ?"
+        condition = conditions.of_kind(kind)
         found = self._db.execute(f"SELECT DISTINCT key FROM definition WHERE {condition}", (kind,))
         return frozenset(key for (key,) in found)
 
@@ -283,6 +282,18 @@ class View:
             found.extend(unpacked(self.file_of(row_id), row, 0, len(row.lines)))
         return found
 
+    def named_like(self, names: Iterable[str], begins: Iterable[str]) -> list[FiledReference]:
+        """All references, and the targets of imports, whose name is one of `names` or has one of the
+        beginnings. Reads the whole table."""
+        where, values = conditions.named_like(names, begins)
+        found: list[FiledReference] = []
+        for row_id, *row in self._db.execute(
+            f"SELECT id, key, name, kind, sites FROM reference WHERE {where} ORDER BY id", values
+        ):
+            file, sites = self.file_of(row_id), packed(*row)
+            found.extend(unpacked(file, sites, 0, len(sites.lines)))
+        return found + self._read_targets(f"{where} AND {conditions.IMPORTING} ORDER BY id", values)
+
     def references_in(self, file: File) -> list[FiledReference]:
         """All references of a file that are not targets, in the order of the text."""
         found: list[FiledReference] = []
@@ -335,17 +346,19 @@ class View:
     def _targets(self, where: str, value: int | str) -> list[FiledReference]:
         found = self._targets_kept.get((where, value))
         if found is None:
-            ordinals = (1 << rows.ID_BITS) - 1
-            found = [
-                FiledReference(
-                    self.file_of(row_id), Reference(key, name, kind, line, column, owner & ordinals), owner
-                )
-                for row_id, owner, key, name, kind, line, column in self._db.execute(
-                    f"SELECT id, owner, key, name, kind, line, col FROM target WHERE {where}", (value,)
-                )
-            ]
-            self._targets_kept[where, value] = found
+            found = self._targets_kept[where, value] = self._read_targets(where, (value,))
         return found
+
+    def _read_targets(self, where: str, values: tuple[int | str, ...]) -> list[FiledReference]:
+        ordinals = (1 << rows.ID_BITS) - 1
+        return [
+            FiledReference(
+                self.file_of(row_id), Reference(key, name, kind, line, column, owner & ordinals), owner
+            )
+            for row_id, owner, key, name, kind, line, column in self._db.execute(
+                f"SELECT id, owner, key, name, kind, line, col FROM target WHERE {where}", values
+            )
+        ]
 
     def _rows_of(self, file: File) -> list[Packed]:
         found = self._packed.get(file.id)
@@ -374,8 +387,6 @@ class View:
         return found
 
 
-_INDEXED_KINDS = ("operator", "schema", "derivative", "stub", "stub_kernel", "library", "kernel", "registry")
-_INDEXED = "kind IN ('operator','schema','derivative','stub','stub_kernel','library','kernel','registry')"
 _FILE = "SELECT id, path, language, role, size, mtime_ns, inode, digest FROM file"
 _DEFINITION = (
     "SELECT id, key, name, kind, line, col, end_line, scope, flags, signature, dispatch_key, convention,"
@@ -385,14 +396,3 @@ _DEFINITION = (
 
 def _range(file_id: int) -> tuple[int, int]:
     return file_id << rows.ID_BITS, (file_id + 1 << rows.ID_BITS) - 1
-
-
-def _rules(text: str) -> Rules:
-    # JSON has no tuples: a list of the manifest comes back as one, also inside a table.
-    def frozen(value: Any) -> Any:
-        if isinstance(value, list):
-            return tuple(value)
-        return {name: frozen(inner) for name, inner in value.items()} if isinstance(value, dict) else value
-
-    raw = json.loads(text)
-    return Rules(**{field.name: frozen(raw[field.name]) for field in fields(Rules) if field.name in raw})
