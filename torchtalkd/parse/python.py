@@ -37,7 +37,7 @@ def parse_python(path: str, data: bytes, conventions: Conventions, language: str
     bindings = bindings_of(python)
     renamed = read_renamed(out, bindings.wanted.binds)
     calls = read_uses(out, tree.matches, bindings.wanted)
-    calls += renamed_calls(out, renamed)
+    calls[:0] = renamed_calls(out, renamed)
     _tell_decorators(out, bindings.kernels)
     read_bindings(out, calls, bindings, path, conventions.rules.operator_namespace, renamed)
     read_registries(out, calls, bindings.registries, path)

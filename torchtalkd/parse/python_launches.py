@@ -16,10 +16,18 @@ _LONGEST: Final = 400
 _NEXT_STATEMENT: Final = re.compile(rb"\n[ \t]*[\w.]+[ \t]*(?:[-+*/|&]?=[^=]|\[[^\n]*\]\(|\()")
 
 
+_WRAPPED: Final = re.compile(rb"[\w.]+\(\s*([\w.]+)\s*\)")
+"""`wrap_triton(kernel)[grid](x)`: torch/_library/triton.py."""
+
+
 def held_kernels(out: Outline, written: bytes, owner: int, launch: int) -> list[str]:
     """The full names that a local name or attribute may hold where it is launched at a byte. What is
     called to make it (`functools.partial`, a cache) is among them if the file knows it."""
-    if not CHAIN.fullmatch(written) or owner <= 0:
+    if not CHAIN.fullmatch(written):
+        wrapped = _WRAPPED.fullmatch(written)
+        full = out.resolve(wrapped[1], owner) if wrapped else ""
+        return [full] if full else []
+    if owner <= 0:
         return []
     begin = 0 if b"." in written else _begin(out, owner)
     assignment = re.compile(rb"(?<![\w.])" + re.escape(written) + rb"[ \t]*(?::[^=\n]*)?=(?!=)")

@@ -100,6 +100,9 @@ def value_of(node: Node, out: Outline, owner: int, module: Node | None = None) -
             if items and items[-1].type in ("identifier", "attribute")
             else None
         )
+    if node.type == "subscript":  # Processor[Info]
+        inner = node.child_by_field_name("value")
+        return value_of(inner, out, owner) if inner is not None else None
     if node.type == "lambda":
         body = node.child_by_field_name("body")
         return value_of(body, out, owner) if body is not None else None
