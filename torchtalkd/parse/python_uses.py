@@ -148,6 +148,17 @@ def read_uses(out: Outline, matches: list[Match], wanted: Wanted) -> list[Bindin
         else:
             text = data[start:end]
         use: Use | None
+        if text[:1] == b"*":
+            # In `return a, *f(x)` the grammar takes `*f` for what is called.
+            called = text.lstrip(b"* \t")
+            use = _understood(out, called, owner, wanted)
+            if use.binds:
+                bindings.append(BindingCall(node, owner, use.binds))
+            if use.key:
+                row, column = node.end_point
+                column -= use.width or len(called)
+                add(make((use.key, use.name, use.kind, row + 1, column, owner, -1)))
+            continue
         if (
             index != call
             and (dot := text.find(b".")) > 0
