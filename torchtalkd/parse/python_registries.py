@@ -146,10 +146,7 @@ def _assigned(out: Outline, tables: list[_Row]) -> Iterator[tuple[Node, int]]:
     be made where it is needed, so that its imports come late."""
     at_module = {name.start_byte for name, _ in out.assigned}
     yield from out.assigned
-    root = out.assigned[0].name if out.assigned else next(iter(_nodes(out)), None)
-    while root is not None and root.parent is not None:
-        root = root.parent
-    if root is None:
+    if out.root is None:
         return
     pattern = re.compile(
         rb"^[ \t]+([A-Za-z_]\w*)[ \t]*(?::[^=\n]*)?=[ \t]*(?=[\w.]*\(?[ \t]*\{)", re.MULTILINE
@@ -159,14 +156,9 @@ def _assigned(out: Outline, tables: list[_Row]) -> Iterator[tuple[Node, int]]:
         name = match[1].decode()
         if start in at_module or not any(row.name.fullmatch(name) for row in tables):
             continue
-        node = root.descendant_for_byte_range(start, match.end(1))
+        node = out.root.descendant_for_byte_range(start, match.end(1))
         if node is not None and node.type == "identifier":
             yield node, _owner_at(out, start)
-
-
-def _nodes(out: Outline) -> Iterator[Node]:
-    for decorators in out.decorators.values():
-        yield from decorators
 
 
 def _owner_at(out: Outline, position: int) -> int:

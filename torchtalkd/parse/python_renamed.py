@@ -88,10 +88,7 @@ def _call(node: Node, out: Outline, renamed: dict[bytes, Renamed], owner: int) -
 
 def _statement_at(out: Outline, start: int) -> Node | None:
     """The call that begins at a byte."""
-    root = out.assigned[0].name if out.assigned else None
-    while root is not None and root.parent is not None:
-        root = root.parent
-    node = root.descendant_for_byte_range(start, start + 1) if root is not None else None
+    node = out.root.descendant_for_byte_range(start, start + 1) if out.root is not None else None
     while node is not None and node.type != "call":
         node = node.parent
     return node if node is not None and node.start_byte == start else None
