@@ -264,6 +264,9 @@ def _add(
     row, column = entry.place.start_point
     ordinal = len(out.definitions)
     detail = {"label": registry.label, "registry": written, **({"note": note} if note else {})}
+    if entry.place.type == "attribute" and name != written:
+        # The entry of an enum's member may be asked for as that of the enum.
+        detail["of"] = out.text(entry.place).rpartition(".")[0].rpartition(".")[2]
     out.definitions.append(
         Definition(
             keys.registry(name),

@@ -20,7 +20,7 @@ def registry_subjects(view: View, name: str, registry: str = "") -> list[Subject
     groups: dict[str, list[FiledDefinition]] = {}
     for entry in registries.entries(view, name):
         written = str(_detail(entry)["registry"])
-        if not registry or written == registry or written.rpartition(".")[2] == registry:
+        if not registry or registry in (written, written.rpartition(".")[2], _detail(entry).get("of")):
             groups.setdefault(str(_detail(entry)["label"]), []).append(entry)
     return [
         Subject(label, name, "registered name", ids=tuple(entry.id for entry in found))
