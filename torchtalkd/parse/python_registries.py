@@ -189,7 +189,7 @@ def _read_entries(out: Outline, callee: Node, owner: int, registry: PythonRegist
     value, own = found
     added = False
     for bound in passes(call, out):
-        for place, name in _names(out, registry, callee, arguments, own, bound):
+        for place, name in _names(out, registry, callee, arguments, own, owner, bound):
             note = _note(out, registry, arguments, owner)
             _add(out, registry, Entry(place, name, value), owner, written, note)
             added = True
@@ -202,6 +202,7 @@ def _names(
     callee: Node,
     arguments: Arguments,
     own: str,
+    owner: int,
     bound: Bound,
 ) -> list[tuple[Node, str]]:
     """The place and name of each entry that a call makes."""
@@ -212,6 +213,8 @@ def _names(
         return [(callee, own)] if own else []
     found: list[tuple[Node, str]] = []
     for value in static_values(node, out, bound):
+        if isinstance(value, Chain) and b"." not in value.written and not out.resolve(value.written, owner):
+            continue  # A variable, of which nothing is known.
         text = value.written.decode("utf-8", "replace") if isinstance(value, Chain) else value.value
         name = re.sub(r"\s", "", text).rpartition(".")[2] if isinstance(value, Chain) else text
         if name:
@@ -261,6 +264,8 @@ def _add(
     full = value.name
     if registry.prefix and (full.count(".") == 0 or (value.module_and_name and full.count(".") == 1)):
         full = registry.prefix + full
+    if "." not in full:
+        return  # A word is no path: `CPU = "cpu"`.
     row, column = entry.place.start_point
     ordinal = len(out.definitions)
     detail = {"label": registry.label, "registry": written, **({"note": note} if note else {})}
