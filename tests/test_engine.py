@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import random
 import signal
@@ -380,6 +381,15 @@ def test_workers_that_do_not_start_are_an_error(tree: Tree, monkeypatch: pytest.
     tree.write(many())
     with pytest.raises(WorkersFailed, match="exit code 7"):
         tree.build()
+
+
+def test_no_worker_outlives_a_first_build_that_has_nothing_for_it(tree: Tree, tmp_path: Path) -> None:
+    with pytest.raises(TreeError):
+        build(tmp_path / "missing", tmp_path / "index", CONVENTIONS, workers=2)
+    assert not multiprocessing.active_children()
+    tree.write({"a.cpp": "def a"})
+    assert tree.build().complete
+    assert not multiprocessing.active_children()
 
 
 def _ends_at_once(*_: object) -> None:

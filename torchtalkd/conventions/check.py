@@ -10,6 +10,7 @@ from __future__ import annotations
 import dataclasses
 import difflib
 import functools
+import re
 import types
 import typing
 from collections.abc import Callable, Iterable, Mapping
@@ -280,12 +281,41 @@ def _language_keys(value: dict[str, str], path: FieldPath) -> None:
             raise FieldError((*path, key), f"bad key '{key}' in {_label(path)}: {fault}")
 
 
+_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
+KINDS: Final = (*typing.get_args(facts.Kind), "files")
+"""What `expected_minimums` can count: the kinds of facts, and the files that are read."""
+
+
+def name_fault(name: str) -> str:
+    """Why `name` cannot name a harness ('' when it can)."""
+    if _NAME.fullmatch(name):
+        return ""
+    return f"'{name}' is no name of a harness: letters, digits, '-', '_' and '.' make one, and never a path"
+
+
+def _harness_names(value: Any, path: FieldPath) -> None:
+    for index, name in enumerate([value] if isinstance(value, str) else value):
+        if fault := name_fault(name):
+            raise FieldError(path if isinstance(value, str) else (*path, index), fault)
+
+
+def _minimums(value: dict[str, int], path: FieldPath) -> None:
+    for kind, least in value.items():
+        _one_of("kind", KINDS)(kind, (*path, kind))
+        if least < 1:
+            raise FieldError((*path, kind), f"{_label((*path, kind))} must be 1 or more")
+
+
 def _positive(value: int, path: FieldPath) -> None:
     if value < 1:
         raise FieldError(path, f"{_label(path)} must be 1 or more")
 
 
 _RULES: Final[dict[str, Callable[[Any, FieldPath], None]]] = {
+    "name": _harness_names,
+    "extends": _harness_names,
+    "depends_on": _harness_names,
+    "expected_minimums": _minimums,
     "detect": _paths,
     "detect_text": _paths,
     "version_files": _paths,

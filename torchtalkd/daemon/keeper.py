@@ -16,7 +16,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
 
-from torchtalkd.conventions import ManifestError, load
+from torchtalkd.conventions import ManifestError, conventions_of
 from torchtalkd.engine import Progress, TreeError, WorkersFailed, build
 from torchtalkd.store.errors import Locked, NotPermitted, StoreError
 
@@ -59,7 +59,7 @@ def _served(request: dict[str, Any], reports: Any) -> dict[str, Any]:
         built = build(
             root,
             Path(request["folder"]),
-            load(request["harness"], tree=root),
+            conventions_of(root, request["harness"], named=request["named"]),
             workers=request["workers"],
             progress=progress,
             verify=request["verify"],

@@ -100,14 +100,22 @@ class Keepers:
         harness: str,
         folder: str,
         *,
+        named: bool = True,
         workers: int | None = None,
         verify: bool = False,
         progress: Callable[[str, int, int], None],
     ) -> Built:
-        """Brings an index up to date. Raises BuildFailed."""
+        """Brings an index up to date, `named` as in `conventions_of`. Raises BuildFailed."""
         keeper = self._idle.pop() if self._idle else await self._started()
         self._busy.add(keeper)
-        request = {"root": root, "harness": harness, "folder": folder, "workers": workers, "verify": verify}
+        request = {
+            "root": root,
+            "harness": harness,
+            "named": named,
+            "folder": folder,
+            "workers": workers,
+            "verify": verify,
+        }
         kept = False
         try:
             built = await keeper.build(request, progress)

@@ -201,6 +201,7 @@ class Tree:
                 str(self.root.path),
                 self.root.harness,
                 str(self.folder),
+                named=self.root.named,
                 workers=workers,
                 verify=verify,
                 progress=self._heard,

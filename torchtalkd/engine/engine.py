@@ -24,6 +24,7 @@ from torchtalkd.engine.plan import UNREAD, Plan, Recipes, below, plan, recipes
 from torchtalkd.engine.reading import Parse, Reading, digest_of, read_bytes
 from torchtalkd.engine.sweep import sweep
 from torchtalkd.engine.worker import Limits
+from torchtalkd.engine.workers import Worker, crew
 from torchtalkd.store.database import open_writer
 from torchtalkd.store.errors import Unusable
 from torchtalkd.store.rows import Rows
@@ -67,12 +68,13 @@ def build(
     Locked (another process builds), StoreFull, NotPermitted, StoreError, WorkersFailed.
     """
     begun = time.monotonic()
+    prepare = None
     if parse is None:
         # Here, as it loads the grammars, which a caller with its own parser does not want.
         from torchtalkd import parse as parsers
 
-        parse, version = parsers.parse, parsers.VERSION
-    reading = Reading(os.path.realpath(root), conventions, parse)
+        parse, version, prepare = parsers.parse, parsers.VERSION, parsers.prepare
+    reading = Reading(os.path.realpath(root), conventions, parse, prepare)
     recipe_of = recipes(conventions, version)
     say = progress or (lambda _: None)
     count = workers or os.cpu_count() or 1
@@ -94,12 +96,30 @@ def _run(
     limits: Limits,
     begun: float,
 ) -> BuildResult:
+    known = writer.files()
+    if known:
+        return _equalise(writer, known, reading, recipe_of, say, workers, limits, begun, [])
+    # All of the tree is to be read: the workers get ready while the sweep finds out what that is.
+    with crew(reading, workers=workers, limits=limits) as running:
+        return _equalise(writer, known, reading, recipe_of, say, workers, limits, begun, running)
+
+
+def _equalise(
+    writer: Writer,
+    known: dict[str, FileRecord],
+    reading: Reading,
+    recipe_of: Recipes,
+    say: Callable[[Progress], None],
+    workers: int,
+    limits: Limits,
+    begun: float,
+    running: list[Worker],
+) -> BuildResult:
     root = Path(reading.root)
     say(Progress("sweep", 0, 0))
     swept = sweep(root, reading.conventions)
     if "" in swept.blind:
         raise TreeError(f"cannot read the source tree {root}: {swept.blind['']}")
-    known = writer.files()
     if not swept.entries and not swept.blind:
         # More likely a disk that is not mounted, or a wrong folder, than a framework without files.
         raise TreeError(
@@ -114,7 +134,9 @@ def _run(
     before = writer.meta()
     meta = _meta(reading.conventions, root)
     if planned.read or planned.refuse or planned.delete or meta != {name: before.get(name) for name in meta}:
-        changed = gather(planned, known, reading, recipe_of, say, workers, limits, writer.marked(), gathered)
+        changed = gather(
+            planned, known, reading, recipe_of, say, workers, limits, writer.marked(), gathered, running
+        )
         with closing(_then_complete(changed, meta, gathered)) as rows:
             revision = writer.replace(rows, gathered.removed, meta)
     elif before.get("complete") != gathered.complete:

@@ -18,7 +18,7 @@ from torchtalkd.engine.plan import REFUSED, Plan, Recipes
 from torchtalkd.engine.reading import Outcome, Reading, Task, read, rows_of
 from torchtalkd.engine.sweep import Entry, sweep
 from torchtalkd.engine.worker import Limits
-from torchtalkd.engine.workers import read_all
+from torchtalkd.engine.workers import Worker, read_all
 from torchtalkd.facts import FileFacts, Problem
 from torchtalkd.store.rows import Rows, pack
 from torchtalkd.store.writer import FileRecord
@@ -82,10 +82,12 @@ def gather(
     limits: Limits,
     marked: Collection[str],
     gathered: Gathered,
+    running: list[Worker],
 ) -> Generator[tuple[FileRecord, Rows], None, None]:
     """Yields the record and rows of each file that is to be replaced, in no promised order.
 
-    `marked` are the files that once cost a worker. Raises TreeError when the tree goes away
+    `marked` are the files that once cost a worker, `running` the workers that have been started
+    already, if any. Raises TreeError when the tree goes away
     meanwhile, and what `read_all` raises.
     """
     next_id = max((record.id for record in known.values()), default=0) + 1
@@ -105,7 +107,7 @@ def gather(
     missed: list[Task] = []
     done = 0
     say(Progress("read", 0, len(tasks)))
-    for outcomes in _outcomes(tasks, reading, workers, limits, marked):
+    for outcomes in _outcomes(tasks, reading, workers, limits, marked, running):
         done += len(outcomes)
         for outcome in outcomes:
             if outcome.status in ("gone", "unreadable"):
@@ -122,13 +124,18 @@ def gather(
 
 
 def _outcomes(
-    tasks: list[Task], reading: Reading, workers: int, limits: Limits, marked: Collection[str]
+    tasks: list[Task],
+    reading: Reading,
+    workers: int,
+    limits: Limits,
+    marked: Collection[str],
+    running: list[Worker],
 ) -> Iterator[list[Outcome]]:
     few = len(tasks) <= IN_PROCESS and sum(task.size for task in tasks) <= IN_PROCESS_BYTES
     if few and not any(task.path in marked for task in tasks):
         yield [read(task, reading) for task in tasks]
     else:
-        yield from read_all(tasks, reading, workers=workers, limits=limits)
+        yield from read_all(tasks, reading, workers=workers, limits=limits, running=running)
 
 
 def _second_try(

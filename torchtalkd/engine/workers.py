@@ -50,7 +50,9 @@ class WorkersFailed(Exception):
 
 
 @dataclass(slots=True)
-class _Worker:
+class Worker:
+    """A process that parses, as its parent sees it."""
+
     process: BaseProcess
     tasks: Connection
     results: Connection
@@ -59,20 +61,37 @@ class _Worker:
     """In the order they were sent; the first is the one being read."""
 
 
+@contextmanager
+def crew(reading: Reading, *, workers: int, limits: Limits) -> Iterator[list[Worker]]:
+    """Workers that get ready while it is still being found out what there is to read: for `read_all`.
+
+    They are ended with the context. Raises WorkersFailed.
+    """
+    running: list[Worker] = []
+    try:
+        _start_more(running, workers, reading, limits)
+        yield running
+    finally:
+        _end_all(running)
+
+
 def read_all(
-    tasks: Iterable[Task], reading: Reading, *, workers: int, limits: Limits
+    tasks: Iterable[Task],
+    reading: Reading,
+    *,
+    workers: int,
+    limits: Limits,
+    running: list[Worker] | None = None,
 ) -> Iterator[list[Outcome]]:
     """Reads and parses files in `workers` processes; yields outcomes as they come, in no promised order.
 
-    Each task has exactly one outcome. The processes are ended when the iterator is, however it
-    ends. Raises WorkersFailed.
+    Each task has exactly one outcome. The processes, those of a `crew` too, are ended when the
+    iterator is, however it ends. Raises WorkersFailed.
     """
     queue = deque(chunked(list(tasks), workers))
-    running: list[_Worker] = []
-    context = multiprocessing.get_context(_start_method())
+    running = [] if running is None else running
     try:
-        # One by one into the list: those that have started are ended even if the next cannot.
-        running.extend(_start(context, reading, limits) for _ in range(min(workers, len(queue))))
+        _start_more(running, min(workers, len(queue)), reading, limits)
         _deal(running, queue)
         while any(worker.chunks for worker in running):
             ready = set(wait([worker.results for worker in running if worker.chunks]))
@@ -85,12 +104,11 @@ def read_all(
                 else:
                     outcomes = _buried(worker, queue, reading, limits)
                     _end(worker)
-                    running[n] = _start(context, reading, limits)
+                    running[n] = _start(reading, limits)
                 _deal(running, queue)
                 yield outcomes
     finally:
-        for worker in running:
-            _end(worker)
+        _end_all(running)
 
 
 def chunked(tasks: list[Task], workers: int) -> Iterator[list[Task]]:
@@ -114,7 +132,14 @@ def _start_method() -> str:
     return "fork" if sys.platform.startswith("linux") and threading.active_count() == 1 else "spawn"
 
 
-def _start(context: Any, reading: Reading, limits: Limits) -> _Worker:
+def _start_more(running: list[Worker], count: int, reading: Reading, limits: Limits) -> None:
+    # One by one into the list: those that have started are ended even if the next cannot.
+    while len(running) < count:
+        running.append(_start(reading, limits))
+
+
+def _start(reading: Reading, limits: Limits) -> Worker:
+    context: Any = multiprocessing.get_context(_start_method())
     tasks_in, tasks = context.Pipe(duplex=False)
     results, results_out = context.Pipe(duplex=False)
     if hasattr(fcntl, "F_SETPIPE_SZ"):
@@ -134,7 +159,7 @@ def _start(context: Any, reading: Reading, limits: Limits) -> _Worker:
         raise WorkersFailed(f"cannot start a process to parse in: {error.strerror}") from error
     tasks_in.close()
     results_out.close()
-    return _Worker(process, tasks, results, slot)
+    return Worker(process, tasks, results, slot)
 
 
 @contextmanager
@@ -148,7 +173,7 @@ def _interrupts_held() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def _deal(running: list[_Worker], queue: deque[list[Task]]) -> None:
+def _deal(running: list[Worker], queue: deque[list[Task]]) -> None:
     """Gives chunks to those that have fewer than they may, one at a time."""
     for _ in range(IN_HAND):
         for worker in sorted(running, key=lambda worker: len(worker.chunks)):
@@ -159,7 +184,7 @@ def _deal(running: list[_Worker], queue: deque[list[Task]]) -> None:
                     worker.tasks.send_bytes(marshal.dumps([tuple(task) for task in worker.chunks[-1]]))
 
 
-def _received(worker: _Worker) -> list[Outcome] | None:
+def _received(worker: Worker) -> list[Outcome] | None:
     """The next chunk's outcomes; None if the worker has died."""
     try:
         return [Outcome(*values) for values in marshal.loads(worker.results.recv_bytes())]
@@ -167,7 +192,7 @@ def _received(worker: _Worker) -> list[Outcome] | None:
         return None
 
 
-def _buried(worker: _Worker, queue: deque[list[Task]], reading: Reading, limits: Limits) -> list[Outcome]:
+def _buried(worker: Worker, queue: deque[list[Task]], reading: Reading, limits: Limits) -> list[Outcome]:
     """Takes leave of a dead worker: its unread files go back to the queue, singly or in their
     chunks; the one it died of is the outcome."""
     worker.process.join()
@@ -206,10 +231,15 @@ def _lost(task: Task, code: int | None, reading: Reading, limits: Limits) -> Out
     return outcome._replace(size=found.st_size, mtime_ns=found.st_mtime_ns, inode=found.st_ino)
 
 
-def _end(worker: _Worker) -> None:
+def _end_all(running: list[Worker]) -> None:
+    while running:
+        _end(running.pop())
+
+
+def _end(worker: Worker) -> None:
     worker.tasks.close()
     worker.results.close()
-    if worker.chunks:
+    if worker.chunks or not worker.slot[READY]:
         worker.process.kill()
     worker.process.join(5)
     if worker.process.exitcode is None:
