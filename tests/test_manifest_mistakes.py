@@ -205,7 +205,7 @@ def test_manifests_that_extend_each_other_are_refused(monkeypatch: pytest.Monkey
 
 
 def _documented(cls: type) -> set[str]:
-    hidden = {"harness", "version", "rules", "fingerprint"}
+    hidden = {"harness", "version", "rules", "fingerprint", "bases"}
     return {field.name for field in dataclasses.fields(cls)} - hidden
 
 
@@ -218,6 +218,9 @@ def test_every_field_is_documented_and_every_example_loads(tmp_path: Path) -> No
         values.Python,
         values.PythonBinding,
         values.PythonLayer,
+        values.PythonRegistry,
+        values.PythonLookup,
+        values.Provides,
     )
     for cls in (
         *classes,

@@ -208,7 +208,9 @@ def parser() -> argparse.ArgumentParser:
 
     search = command("search", "List bindings, or CUDA and Metal kernels, whose name contains a text")
     search.add_argument("query", type=_filled)
-    search.add_argument("--mode", default="bindings", choices=["bindings", "kernels"])
+    search.add_argument(
+        "--mode", default="bindings", choices=["bindings", "kernels", "registries", "external"]
+    )
     search.add_argument(
         "--backend", default="", metavar="KEY", help="only for a dispatch key: CPU, CUDA, MPS, …"
     )

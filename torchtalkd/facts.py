@@ -20,7 +20,7 @@ Kind: TypeAlias = Literal[
     # names of a language
     "function",  # a C++ or Python function or method; `declares` when it has no body
     "class",  # a C++ class or struct, a Python class
-    "kernel",  # a __global__ function, or a Metal kernel function
+    "kernel",  # a __global__ function, a Metal kernel function, a Triton kernel in Python
     "macro",  # a #define with parameters; detail: parameters, body, products
     "variable",  # a named table or module-level name that other facts hang on
     "module",  # a Python file as an importable module; what a build makes one of (key in target:)
@@ -49,6 +49,7 @@ Kind: TypeAlias = Literal[
     "autograd_function",
     "shape",
     "test",  # an OpInfo entry, a test's own name
+    "registry",  # an entry of a registry in Python: what a name stands for there
     "macro_use",  # a macro used where it can make definitions; detail: arguments
 ]
 
@@ -75,6 +76,7 @@ BINDING_KINDS: Final = frozenset(
         "autograd_function",
         "shape",
         "test",
+        "registry",
         "macro_use",
     }
 )
@@ -232,3 +234,9 @@ class Rules:
     """Keys whose kernel serves several backends: CompositeImplicitAutograd, …"""
     default_dispatch: str = "CompositeImplicitAutograd"
     """The key of an entry without `dispatch:`; its kernel has the operator's own name."""
+    class_methods: tuple[str, ...] = ("forward", "backward")
+    """Methods that users of a Python class run, `*` for any letters: a trace of the class shows them."""
+    bases: dict[str, dict[str, tuple[str, ...]]] = field(default_factory=dict)
+    """Each framework that the tree depends on → what it provides: `python` (top modules),
+    `namespaces` (of C++), `includes` (beginnings of header paths). From the manifests named in
+    `depends_on`."""

@@ -16,6 +16,7 @@ key as `name`; choosing among equal keys is the work of `torchtalkd.link`.
 | test | OpInfo names and tests | `nn.functional.gelu` → `nn.functional.gelu` |
 | tag | operators' tags | `core` → `core` |
 | target | what a build makes a module of | `torchvision._C` → `_C` |
+| registry | what a registry in Python calls an entry | `LlamaForCausalLM` → `LlamaForCausalLM` |
 """
 
 from __future__ import annotations
@@ -125,6 +126,11 @@ def tag(name: str) -> str:
 def target(name: str) -> str:
     """The key of a build target: the last component of the module that it makes."""
     return "target:" + name.rpartition(".")[2]
+
+
+def registry(name: str) -> str:
+    """The key of an entry of a registry, whole."""
+    return "registry:" + name
 
 
 def last(key: str) -> str:

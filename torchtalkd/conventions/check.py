@@ -47,7 +47,10 @@ LANGUAGES: Final = (
 )
 OPERAND_SPACES: Final = ("op", "py", "test")
 RELEASE: Final = "release"
-_NOT_WRITTEN: Final = {values.Conventions: {"rules", "fingerprint"}, facts.Rules: {"harness", "version"}}
+_NOT_WRITTEN: Final = {
+    values.Conventions: {"rules", "fingerprint"},
+    facts.Rules: {"harness", "version", "bases"},
+}
 """Fields that the loader fills in itself."""
 _NOT_IN_RELEASE: Final = {"format", "name", "extends", "detect", "detect_text", "version_files", RELEASE}
 
@@ -73,11 +76,19 @@ def check(raw: Mapping[str, Any]) -> None:
             _converted(fields[name], value, (name,))
 
 
-def build(raw: Mapping[str, Any], *, name: str, extends: tuple[str, ...], version: str) -> values.Conventions:
-    """The values of merged tables. `extends` is the chain of ancestors, nearest first."""
+def build(
+    raw: Mapping[str, Any],
+    *,
+    name: str,
+    extends: tuple[str, ...],
+    version: str,
+    bases: dict[str, dict[str, tuple[str, ...]]],
+) -> values.Conventions:
+    """The values of merged tables. `extends` is the chain of ancestors, nearest first; `bases` what
+    the frameworks of `depends_on` provide."""
     fields = _top_fields()
     made = {key: _converted(fields[key], value, (key,)) for key, value in raw.items() if key in fields}
-    rules = dataclasses.replace(made.pop("link", facts.Rules()), harness=name, version=version)
+    rules = dataclasses.replace(made.pop("link", facts.Rules()), harness=name, version=version, bases=bases)
     made.update(name=name, extends=extends, rules=rules)
     python: values.Python = made.get("python", values.Python())
     # The first binding that fits a call is used, so what is meant for some files goes first.
@@ -323,6 +334,7 @@ _RULES: Final[dict[str, Callable[[Any, FieldPath], None]]] = {
     "python.bindings.kind": _one_of("kind", typing.get_args(facts.Kind)),
     "python.bindings.operand_space": _one_of("operand space", OPERAND_SPACES),
     "python.bindings.paths": _globs,
+    "python.registries.paths": _globs,
     "python.layers.pattern": _globs,
     "python.layers.kind": _one_of("kind", typing.get_args(facts.Kind)),
 }

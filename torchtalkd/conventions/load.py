@@ -57,7 +57,8 @@ def load(name: str, *, tree: Path | None = None) -> Conventions:
     merged = _merged(chain, version)
     # What an ancestor depends on may be this one itself: torch-extension's is pytorch.
     merged["depends_on"] = [one for one in merged.get("depends_on", ()) if one != names[0]]
-    made = build(merged, name=names[0], extends=tuple(names[1:]), version=version)
+    bases = _bases(merged["depends_on"], names)
+    made = build(merged, name=names[0], extends=tuple(names[1:]), version=version, bases=bases)
     return dataclasses.replace(made, fingerprint=_fingerprint(made))
 
 
@@ -187,6 +188,17 @@ def _chain(source: Source) -> list[Source]:
     return chain[::-1]
 
 
+def _bases(depends_on: list[str], own: list[str]) -> dict[str, dict[str, tuple[str, ...]]]:
+    """What each framework that a tree depends on provides, by its packaged manifest. A name that is
+    no packaged manifest provides nothing that is known; a framework does not depend on itself."""
+    found: dict[str, dict[str, tuple[str, ...]]] = {}
+    for name in depends_on:
+        if name in _packaged_texts() and name not in own:
+            provides = _merged(_chain(_packaged_source(name)), "").get("provides", {})
+            found[name] = {kind: tuple(names) for kind, names in provides.items()}
+    return found
+
+
 def _check_depends_on(source: Source) -> None:
     for position, name in enumerate(source.raw.get("depends_on", ())):
         place = line_of(source.text, ("depends_on", position))
@@ -232,6 +244,6 @@ def _merge(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]
 def _fingerprint(conventions: Conventions) -> str:
     # The version reaches the facts only through the fields that a release changes.
     fields = dataclasses.asdict(conventions)
-    del fields["fingerprint"], fields["rules"]["version"]
+    del fields["fingerprint"], fields["rules"]["version"], fields["rules"]["bases"]
     canonical = json.dumps(fields, sort_keys=True, ensure_ascii=True, separators=(",", ":"))
     return hashlib.blake2b(canonical.encode(), digest_size=16).hexdigest()

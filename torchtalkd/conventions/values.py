@@ -87,14 +87,16 @@ class PythonBinding:
     """A Kind of `torchtalkd.facts`: docs, decomposition, meta, lowering, …"""
     operand: int | str = 0
     """Which argument names the bound thing: a position, a keyword, or `receiver`: what the
-    function is taken from (`aten.add.default.py_impl(…)`)."""
+    function is taken from (`aten.add.default.py_impl(…)`). `name|0` is the keyword or, without
+    it, the position; `name|decorated` the keyword or what the decorated function is called."""
     operand_space: str = "op"
     """`op`, `py` or `test`: what the operand names. A list or tuple names several."""
     target: int | str = "decorated"
     """`decorated` (the function below the decorator, or what the call's result is called
     with), a position or a keyword, or '' (none)."""
     prefix: str = ""
-    """Put before an operand given as a bare string: `torch.` or `aten::`."""
+    """Put before an operand given as a bare string, and before the last component of a receiver that
+    names no operator by itself: `torch.` or `aten::`."""
     paths: tuple[str, ...] = ()
     """Only in files that match; empty: everywhere."""
     dispatch_key: int | str = ""
@@ -105,6 +107,56 @@ class PythonBinding:
     keywords: tuple[str, ...] = ()
     """Arguments by keyword that are kept in the fact's detail when they are text, dotted names
     or lists of these: `aten_name`."""
+    also: bool = False
+    """Is read besides the binding that fits first: a call may bind an operator and its fake. Of
+    several of one kind the first that fits, and has its target, is used."""
+
+
+@dataclass(frozen=True, slots=True)
+class PythonRegistry:
+    """A registry in Python: what names stand for which classes or functions. One spelling of it:
+    `call` (a call or a decorator), `table` (a dict that is written out) or `enum`. Of several that
+    fit, the last one is used."""
+
+    id: str
+    label: str
+    """What an entry is, in answers: `model`, `attention backend`."""
+    call: str = ""
+    """The function called or used as decorator, as written: `CustomOp.register`, `*Factory.register_*`.
+    The end of it is enough; `*` matches any letters."""
+    table: str = ""
+    """The variable that holds the dict: `_*_MODELS`."""
+    enum: str = ""
+    """The class whose members' values are dotted paths: `*BackendEnum`."""
+    name: int | str = 0
+    """Of a call, which argument names the entry: a position, a keyword (`name|0`: either), `receiver`
+    or `decorated` (the name of what is decorated: also where there is no such argument)."""
+    target: int | str = "decorated"
+    """Of a call, what the name stands for: `decorated`, a position or a keyword (`cls|1`: either)."""
+    module: int | str = ""
+    """Of a call, which argument is the module of a target that is given as text."""
+    note: int | str = ""
+    """Of a call, an argument that says more about the entry: the type that a kernel is for."""
+    prefix: str = ""
+    """Package of a module without a dot, or of a class without a module: `vllm.tool_parsers.`."""
+    paths: tuple[str, ...] = ()
+    """Only in files that match; empty: everywhere."""
+
+
+@dataclass(frozen=True, slots=True)
+class PythonLookup:
+    """A call that gives an operator by its name: `getattr(torch.ops.ns, "f")`, `get_operator("ns", "f")`.
+    It is a reference to that operator."""
+
+    id: str
+    call: str
+    """Last component of what is called."""
+    operand: int | str = 0
+    """Which argument is the operator's name."""
+    namespace: int | str = ""
+    """Which argument is its namespace: text, or `torch.ops.ns`; '' where `prefix` says it."""
+    prefix: str = ""
+    """Put before the operand: `mylib::`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,6 +210,11 @@ class Python:
     libraries: tuple[str, ...] = ()
     """Last components of calls that make an operator library, `Library("aten", "IMPL", "CPU")`:
     namespace first, dispatch key third."""
+    registries: tuple[PythonRegistry, ...] = ()
+    lookups: tuple[PythonLookup, ...] = ()
+    kernels: tuple[str, ...] = ()
+    """Decorators that make a device kernel of a function, by full name: `triton.jit`. The end of
+    it is enough; `*` matches any letters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,6 +246,18 @@ class Operators:
 
 
 @dataclass(frozen=True, slots=True)
+class Provides:
+    """By what names other trees use this framework."""
+
+    python: tuple[str, ...] = ()
+    """Top Python modules: `torch`."""
+    namespaces: tuple[str, ...] = ()
+    """C++ namespaces: `at`."""
+    includes: tuple[str, ...] = ()
+    """How the paths of its headers begin: `ATen/`."""
+
+
+@dataclass(frozen=True, slots=True)
 class Conventions:
     """A manifest with all that it extends, merged."""
 
@@ -207,6 +276,7 @@ class Conventions:
     python: Python = Python()
     operators: Operators = Operators()
     targets: Targets = Targets()
+    provides: Provides = Provides()
     rules: Rules = Rules()
     expected_minimums: dict[str, int] = field(default_factory=dict)
     fingerprint: str = ""

@@ -17,7 +17,7 @@ from torchtalkd.link.source import Facts
 MAX_HOPS: Final = 8
 """How many aliases are followed before a name counts as unknown."""
 
-_ENDS = ("function", "class", "module")
+_ENDS = ("function", "class", "module", "kernel")
 
 
 class Resolution(NamedTuple):

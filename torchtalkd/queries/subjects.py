@@ -30,6 +30,7 @@ _CPP_KINDS = {
 _PYTHON_KINDS = {
     "function": "Python function",
     "class": "Python class",
+    "kernel": "device kernel",
     "module": "Python module",
     "python_binding": "Python binding",
     "variable": "Python variable",

@@ -7,8 +7,17 @@ from dataclasses import replace
 
 from torchtalkd import keys
 from torchtalkd.facts import FiledDefinition
-from torchtalkd.link import autograd, functions, operators, python_names, targets
-from torchtalkd.queries import trace_bindings, trace_derivative, trace_kernels, trace_registrations
+from torchtalkd.link import autograd, functions, operators, python_reach, targets
+from torchtalkd.queries import (
+    trace_bindings,
+    trace_body,
+    trace_derivative,
+    trace_kernels,
+    trace_launches,
+    trace_layers,
+    trace_registrations,
+    trace_registry,
+)
 from torchtalkd.queries.answers import Item, Subject
 from torchtalkd.queries.collect import place_of
 from torchtalkd.store.view import View
@@ -26,8 +35,9 @@ _ROLES = {
 }
 
 
-def name_items(view: View, subject: Subject) -> Iterator[Item]:
-    """The definitions of a subject, its declarations, then what registers or binds it."""
+def name_items(view: View, subject: Subject, answered: frozenset[str] = frozenset()) -> Iterator[Item]:
+    """The definitions of a subject, its declarations, then what registers or binds it. `answered` are
+    the operators that have subjects of their own in the same answer."""
     definitions = [_called_as(d, subject) for n in subject.ids if (d := view.definition(n)) is not None]
     if subject.kind == "autograd node":
         for derivative in definitions:
@@ -38,6 +48,9 @@ def name_items(view: View, subject: Subject) -> Iterator[Item]:
         yield from _stub(view, subject.name, definitions)
         return
     for definition in sorted(definitions, key=lambda d: d.fact.declares):
+        if definition.fact.kind == "registry":
+            yield from trace_registry.entry_items(view, definition)
+            continue
         if definition.fact.kind == "macro_use":
             # What the macro makes is asked for; it stands where the macro is used.
             yield replace(
@@ -50,14 +63,12 @@ def name_items(view: View, subject: Subject) -> Iterator[Item]:
             yield from trace_bindings.callers(view, definition)
             yield from trace_bindings.binding_items(view, definition)
             yield from trace_bindings.member_items(view, definition)
-        if definition.fact.kind == "function" and definition.file.language == "python":
-            yield from trace_bindings.called_items(view, definition)
         if definition.fact.kind == "module":
             yield from trace_bindings.module_items(view, definition)
         if definition.fact.kind == "autograd_function" and definition.file.language != "python":
             yield from _autograd(view, definition)
-        if definition.fact.kind == "class" and definition.file.language == "python":
-            yield from _methods(view, definition)
+        if definition.file.language == "python":
+            yield from _of_python(view, definition, answered)
     own = [d for d in definitions if not d.fact.declares]
     if own and keys.space(own[0].fact.key) == "cpp":
         yield from _named_by(view, own)
@@ -86,6 +97,43 @@ def _autograd(view: View, function: FiledDefinition) -> Iterator[Item]:
         yield place_of("native", body, "unique", note=f"applies {keys.cpp_last(function.fact.name)}")
 
 
+def _of_python(view: View, definition: FiledDefinition, answered: frozenset[str]) -> Iterator[Item]:
+    """What users of a Python class run, what a function runs, who uses a kernel; and the registries
+    that they are in."""
+    kind = definition.fact.kind
+    if kind == "class":
+        yield from trace_registry.method_items(view, definition)
+    if kind == "kernel" or (kind == "class" and python_reach.is_autograd_function(view, definition)):
+        yield from trace_launches.user_items(view, definition)
+    if kind == "function":
+        yield from trace_bindings.called_items(view, definition)
+    if kind == "function" and definition.file.role == "library":
+        yield from trace_launches.launched_items(view, definition)
+        yield from trace_body.called_items(view, definition, answered)
+    if kind in ("class", "function", "kernel"):
+        yield from trace_registry.registered_items(view, definition)
+        yield from _registering(view, definition)
+
+
+def _registering(view: View, definition: FiledDefinition) -> Iterator[Item]:
+    """The bindings in Python that a function implements: operators, their fakes, decompositions, …"""
+    for target in view.targeting(definition.fact.key):
+        owner = view.definition(target.owner)
+        if owner is None or keys.space(owner.fact.key) != "op" or owner.file.role in ("template", "test"):
+            continue
+        meant_here = trace_layers.python_target(view, owner, target.fact.key, target.fact.name)
+        if any(function.id == definition.id for function in meant_here):
+            role = owner.fact.kind if owner.fact.kind in trace_layers.LAYERS else "registration"
+            yield place_of(
+                role,
+                owner,
+                "declared",
+                operator=owner.fact.name,
+                dispatch_key=owner.fact.dispatch_key,
+                note=f"names {keys.last(definition.fact.key)}",
+            )
+
+
 def role_of(definition: FiledDefinition) -> str:
     """The layer of a definition that belongs to no operator."""
     kind = definition.fact.kind
@@ -101,32 +149,6 @@ def _note(definition: FiledDefinition) -> str:
     if detail.get("desc"):
         return str(detail["desc"])
     return f"made by {detail['macro']}" if detail.get("macro") else ""
-
-
-def _methods(view: View, cls: FiledDefinition) -> Iterator[Item]:
-    """The `forward` of a module and of an autograd function: what a user of the class runs."""
-    for definition in view.definitions_in(cls.file):
-        scope = view.scope(definition) if definition.fact.name.startswith(cls.fact.name + ".") else None
-        if (
-            scope is not None
-            and scope.id == cls.id
-            and keys.last(definition.fact.key) in ("forward", "backward")
-        ):
-            yield place_of("python", definition, "exact", note=_calls(view, definition))
-
-
-def _calls(view: View, method: FiledDefinition) -> str:
-    """What a method calls in the modules that users write, in words."""
-    public = python_names.public_modules(view)
-    called = dict.fromkeys(
-        reference.fact.name
-        for reference in view.inside(method)
-        if reference.fact.kind == "call"
-        and keys.space(reference.fact.key) == "py"
-        and reference.fact.name.rpartition(".")[0] in public
-    )
-    names = list(called)[:6]
-    return f"calls {', '.join(names)}" if names else "method"
 
 
 def _stub(view: View, name: str, definitions: list[FiledDefinition]) -> Iterator[Item]:

@@ -6,11 +6,11 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from torchtalkd import keys
-from torchtalkd.facts import FiledDefinition
+from torchtalkd.facts import FiledDefinition, FiledReference
 from torchtalkd.link import dispatch_keys, functions, macros, members, operators, targets
 from torchtalkd.link.operators import Family
 from torchtalkd.link.source import Link
-from torchtalkd.queries import trace_kernels
+from torchtalkd.queries import trace_kernels, trace_launches, trace_layers
 from torchtalkd.queries.answers import Item
 from torchtalkd.queries.collect import place_of
 from torchtalkd.store.view import View
@@ -24,6 +24,7 @@ ROLE_OF_KEY: Final = (
 """Beginning of a dispatch key → the role of what is registered under it (c10/core/DispatchKey.h)."""
 
 _YAML = "native_functions"
+_PYTHON: Final = keys.space(keys.py(""))
 
 
 def registration_items(view: View, family: Family, overloads: frozenset[str]) -> Iterator[Item]:
@@ -107,8 +108,27 @@ def _items(view: View, registration: FiledDefinition, operator: str) -> Iterator
         note=_note(detail),
     )
     for target in targets:
+        if keys.space(target.fact.key) == _PYTHON:
+            yield from _python_kernels(view, registration, target, operator, dispatch_key)
+            continue
         links = target_functions(view, target.fact.name, registration)
         yield from _kernels(view, links, role, operator, dispatch_key, registration)
+
+
+def _python_kernels(
+    view: View, registration: FiledDefinition, target: FiledReference, operator: str, dispatch_key: str
+) -> Iterator[Item]:
+    """The Python function registered, and the device kernels that it launches."""
+    for function in trace_layers.python_target(view, registration, target.fact.key, target.fact.name):
+        yield place_of(
+            "native",
+            function,
+            "declared",
+            operator=operator,
+            dispatch_key=dispatch_key,
+            declared=registration,
+        )
+        yield from trace_launches.launched_items(view, function, operator, dispatch_key)
 
 
 def _kernels(

@@ -19,6 +19,12 @@ ID_BITS = 20
 """Bits of an id that hold the ordinal: a file has at most a million facts of a kind."""
 LAST_ORDINAL = (1 << ID_BITS) - 1
 
+
+def ids_of(file_id: int) -> tuple[int, int]:
+    """The lowest and the highest id that a fact of a file can have."""
+    return file_id << ID_BITS, file_id << ID_BITS | LAST_ORDINAL
+
+
 _DECLARES, _LOCAL = 1, 2
 
 _json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), sort_keys=True).encode
