@@ -12,9 +12,18 @@ import sqlite3
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator
 from dataclasses import fields
-from typing import Any
+from typing import Any, Final
 
-from torchtalkd.facts import File, FiledDefinition, FiledReference, Problem, Reference, Rules
+from torchtalkd.facts import (
+    DispatchKeys,
+    File,
+    FiledDefinition,
+    FiledReference,
+    Problem,
+    Reference,
+    Rules,
+    Torchgen,
+)
 from torchtalkd.store import rows
 from torchtalkd.store.sites import Packed, packed, unpacked, within
 
@@ -388,11 +397,21 @@ def _range(file_id: int) -> tuple[int, int]:
 
 
 def _rules(text: str) -> Rules:
-    # JSON has no tuples: a list of the manifest comes back as one, also inside a table.
+    rules: Rules = _thawed(Rules, json.loads(text))
+    return rules
+
+
+_TABLES: Final[dict[str, type[Any]]] = {"torchgen": Torchgen, "dispatch": DispatchKeys}
+"""Fields of Rules that are tables of their own."""
+
+
+def _thawed(cls: type[Any], raw: dict[str, Any]) -> Any:
+    """A dataclass of JSON, which has no tuples: a list of the manifest comes back as one, also in a table."""
+
     def frozen(value: Any) -> Any:
         if isinstance(value, list):
             return tuple(value)
         return {name: frozen(inner) for name, inner in value.items()} if isinstance(value, dict) else value
 
-    raw = json.loads(text)
-    return Rules(**{field.name: frozen(raw[field.name]) for field in fields(Rules) if field.name in raw})
+    names = [field.name for field in fields(cls) if field.name in raw]
+    return cls(**{n: _thawed(_TABLES[n], raw[n]) if n in _TABLES else frozen(raw[n]) for n in names})
