@@ -24,21 +24,25 @@ def test_every_entry_is_that_of_the_running_dispatcher(keys: DispatchKeys) -> No
         assert {key: [e.kind, e.registered] for key, e in table.items()} == operator["table"], operator["op"]
 
 
+IMPLICIT, EXPLICIT = "CompositeImplicitAutograd", "CompositeExplicitAutograd"
+NESTED, BATCHED = "CompositeImplicitAutogradNestedTensor", "FuncTorchBatchedDecomposition"
+
+
 @pytest.mark.parametrize(
     ("registered", "key", "kind", "where"),
     [
-        (["CPU", "CompositeExplicitAutograd"], "CPU", "kernel", "CPU"),
-        (["CPU", "CompositeExplicitAutograd"], "CUDA", "default backend kernel", "CompositeExplicitAutograd"),
-        (["CompositeImplicitAutograd"], "AutogradCPU", "math kernel", "CompositeImplicitAutograd"),
-        (["CompositeImplicitAutograd", "CPU", "Autograd"], "AutogradCPU", "autograd kernel", "Autograd"),
-        (["CompositeImplicitAutograd", "CPU", "Autograd"], "AutogradCUDA", "math kernel", "CompositeImplicitAutograd"),
-        (["CompositeImplicitAutograd", "CompositeImplicitAutogradNestedTensor"], "NestedTensorCPU", "nested kernel", "CompositeImplicitAutogradNestedTensor"),
-        (["CompositeExplicitAutograd"], "NestedTensorCPU", None, None),
-        (["FuncTorchBatchedDecomposition"], "FuncTorchBatched", "batched kernel", "FuncTorchBatchedDecomposition"),
+        (["CPU", EXPLICIT], "CPU", "kernel", "CPU"),
+        (["CPU", EXPLICIT], "CUDA", "default backend kernel", EXPLICIT),
+        ([IMPLICIT], "AutogradCPU", "math kernel", IMPLICIT),
+        ([IMPLICIT, "CPU", "Autograd"], "AutogradCPU", "autograd kernel", "Autograd"),
+        ([IMPLICIT, "CPU", "Autograd"], "AutogradCUDA", "math kernel", IMPLICIT),
+        ([IMPLICIT, NESTED], "NestedTensorCPU", "nested kernel", NESTED),
+        ([EXPLICIT], "NestedTensorCPU", None, None),
+        ([BATCHED], "FuncTorchBatched", "batched kernel", BATCHED),
         (["CPU"], "Tracer", "backend fallback", "fallback"),
         (["CPU"], "CUDA", None, None),
     ],
-)  # fmt: skip
+)
 def test_the_order_of_the_rules(
     keys: DispatchKeys, registered: list[str], key: str, kind: str | None, where: str | None
 ) -> None:

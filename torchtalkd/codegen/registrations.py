@@ -54,7 +54,7 @@ class Overload(NamedTuple):
 
     @property
     def composite(self) -> bool:
-        """Whether it is made of other operators for every backend (torchgen/model.py `is_abstract`, negated)."""
+        """Whether it is made of other operators for every backend (not torchgen/model.py `is_abstract`)."""
         return not self.delegate and set(self.dispatch_keys) in ({IMPLICIT}, {NESTED}, {IMPLICIT, NESTED})
 
 
@@ -90,8 +90,8 @@ def generated_registrations(
     if not by_hand and (has_formula or not overload.composite):
         if _tracks_views(overload, cpp_name, rules):
             found.append(_sharded("ADInplaceOrView", "ADInplaceOrViewType", stem, rules))
-        for key in keys or (DEFAULT,):
-            found.append(_sharded("Autograd" if key == DEFAULT else key, "VariableType", cpp_name, rules))
+        autograd = ("Autograd" if key == DEFAULT else key for key in keys or (DEFAULT,))
+        found.extend(_sharded(key, "VariableType", cpp_name, rules) for key in autograd)
     if not by_hand:
         found.append(_sharded("Tracer", "TraceType", stem, rules))
     return tuple(found)
@@ -122,14 +122,11 @@ def root_name(schema: Schema) -> str:
     return base[:-1] if schema.kind == "inplace" else base
 
 
-def view_copy_names(overload: Overload) -> tuple[str, ...]:
-    """The names that the copy of a view operator may have: `slice.Tensor` → `aten::slice_copy.Tensor`
-    (torchgen/native_function_generation.py, torchgen/model.py `get_view_copy_name`)."""
+def view_copy_name(overload: Overload) -> str:
+    """The copy of a view operator: `slice.Tensor` → `aten::slice_copy.Tensor`; '' if it is no view
+    (torchgen/model.py `get_view_copy_name`)."""
     name = operator_name(overload.name)
-    if not is_view(overload):
-        return ()
-    stems = (f"{name.base}_copy", f"{name.base}_scatter") if not name.base.endswith("_") else ()
-    return tuple(str(name._replace(base=stem)) for stem in stems[:1])
+    return str(name._replace(base=f"{name.base}_copy")) if is_view(overload) else ""
 
 
 def is_view(overload: Overload) -> bool:

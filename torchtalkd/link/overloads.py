@@ -6,7 +6,7 @@ on the view. All of these have one stem: `add`, `add_`, `__iadd__`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from torchtalkd import keys
@@ -20,7 +20,7 @@ from torchtalkd.codegen.registrations import (
     generated_registrations,
     groups,
     root_name,
-    view_copy_names,
+    view_copy_name,
 )
 from torchtalkd.codegen.schema import SchemaError, parse_schema
 from torchtalkd.facts import FiledDefinition
@@ -45,8 +45,8 @@ def registered_by_torchgen(facts: Facts, name: str) -> tuple[Generated, ...]:
         return ()
     views = {}
     if stem.endswith("_copy"):
-        for view in overloads(facts, stem.removesuffix("_copy")).by_name.values():
-            views.update(dict.fromkeys(view_copy_names(view), view))
+        copied = overloads(facts, stem.removesuffix("_copy")).by_name.values()
+        views = {view_copy_name(view): view for view in copied}
     return generated_registrations(overload, siblings.groups[name], views, facts.rules.torchgen)
 
 
@@ -99,7 +99,7 @@ def _made(facts: Facts, name: str, wrapped: str) -> Iterator[Overload]:
                 yield Overload(name, parse_schema(one.schema), (EXPLICIT,), generated=True)
 
 
-def _overload(entry: FiledDefinition, definitions: list[FiledDefinition]) -> Overload:
+def _overload(entry: FiledDefinition, definitions: Sequence[FiledDefinition]) -> Overload:
     fact = entry.fact
     detail = fact.detail or {}
     delegate = str(detail.get("structured_delegate") or "")

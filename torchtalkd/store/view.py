@@ -7,24 +7,14 @@ the view's life, so a writer's commit in between is not seen.
 
 from __future__ import annotations
 
-import json
 import sqlite3
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator
-from dataclasses import fields
-from typing import Any, Final
+from typing import Any
 
-from torchtalkd.facts import (
-    DispatchKeys,
-    File,
-    FiledDefinition,
-    FiledReference,
-    Problem,
-    Reference,
-    Rules,
-    Torchgen,
-)
+from torchtalkd.facts import File, FiledDefinition, FiledReference, Problem, Reference
 from torchtalkd.store import rows
+from torchtalkd.store.rules import rules_of
 from torchtalkd.store.sites import Packed, packed, unpacked, within
 
 __all__ = ["File", "FiledDefinition", "FiledReference", "View"]
@@ -59,7 +49,7 @@ class View:
         """What they derive from the keys of one space alone, by (space, what): see `store.carry`."""
         self.file_rows: dict[int, tuple[Any, ...]] | None = None
         """For `store.carry`."""
-        self.rules = _rules(self._meta.get("rules", "{}"))
+        self.rules = rules_of(self._meta.get("rules", "{}"))
         self.revision = int(self._meta.get("revision", "0"))
 
     def __enter__(self) -> View:
@@ -394,24 +384,3 @@ _DEFINITION = (
 
 def _range(file_id: int) -> tuple[int, int]:
     return file_id << rows.ID_BITS, (file_id + 1 << rows.ID_BITS) - 1
-
-
-def _rules(text: str) -> Rules:
-    rules: Rules = _thawed(Rules, json.loads(text))
-    return rules
-
-
-_TABLES: Final[dict[str, type[Any]]] = {"torchgen": Torchgen, "dispatch": DispatchKeys}
-"""Fields of Rules that are tables of their own."""
-
-
-def _thawed(cls: type[Any], raw: dict[str, Any]) -> Any:
-    """A dataclass of JSON, which has no tuples: a list of the manifest comes back as one, also in a table."""
-
-    def frozen(value: Any) -> Any:
-        if isinstance(value, list):
-            return tuple(value)
-        return {name: frozen(inner) for name, inner in value.items()} if isinstance(value, dict) else value
-
-    names = [field.name for field in fields(cls) if field.name in raw]
-    return cls(**{n: _thawed(_TABLES[n], raw[n]) if n in _TABLES else frozen(raw[n]) for n in names})
