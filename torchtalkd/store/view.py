@@ -14,6 +14,7 @@ from typing import Any
 
 from torchtalkd.facts import File, FiledDefinition, FiledReference, Problem, Reference
 from torchtalkd.store import rows, selects
+from torchtalkd.store.rules import rules_of
 from torchtalkd.store.sites import Packed, packed, unpacked, within
 
 __all__ = ["File", "FiledDefinition", "FiledReference", "View"]
@@ -48,7 +49,7 @@ class View:
         """What they derive from the keys of one space alone, by (space, what): see `store.carry`."""
         self.file_rows: dict[int, tuple[Any, ...]] | None = None
         """For `store.carry`."""
-        self.rules = rows.rules(self._meta.get("rules", "{}"))
+        self.rules = rules_of(self._meta.get("rules", "{}"))
         self.revision = int(self._meta.get("revision", "0"))
 
     def __enter__(self) -> View:
