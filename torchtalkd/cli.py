@@ -20,8 +20,8 @@ from typing import NoReturn
 from torchtalkd import __version__
 
 COMMANDS = {
-    # command: module of frontends.command that has a function of the command's last word, or of
-    # the name given here
+    # command: module of frontends.command that has a function of the command's last word, or of a
+    # name that follows the module's
     "demo": "demo",
     "init": "sources",
     "roots": "sources",
@@ -30,18 +30,22 @@ COMMANDS = {
     "index update": "updating",
     "snapshot save": "snapshots",
     "snapshot load": "snapshots",
-    "snapshot list": "snapshots.listed",
+    "snapshot list": "snapshots listed",
     "snapshot delete": "snapshots",
     "snapshot prune": "snapshots",
     "snapshot diff": "snapshots",
     "snapshot export": "snapshots",
-    "snapshot import": "snapshots.taken_in",
+    "snapshot import": "snapshots taken_in",
     "status": "status",
     "stop": "daemons",
     "restart": "daemons",
     "logs": "daemons",
     "trace": "ask",
     "search": "ask",
+    "harness list": "harness listed",
+    "harness show": "harness",
+    "harness new": "harness_new",
+    "harness verify": "harness_verify",
 }
 
 IN_DAEMON = {"trace": True, "search": True, "index build": False, "index update": False}
@@ -107,8 +111,8 @@ def _run(argv: list[str]) -> int:
         if answered is not None:
             sys.stdout.flush()
             return answered
-    name, _, function = COMMANDS[arguments.command].partition(".")
-    module = importlib.import_module(f"torchtalkd.frontends.command.{name}")
+    place, _, function = COMMANDS[arguments.command].partition(" ")
+    module = importlib.import_module(f"torchtalkd.frontends.command.{place}")
     code = int(getattr(module, function or arguments.command.rpartition(" ")[2])(arguments))
     sys.stdout.flush()
     return code
@@ -136,11 +140,12 @@ def explained(error: Exception) -> tuple[str, int]:
     from torchtalkd.config import ConfigError
     from torchtalkd.conventions import ManifestError
     from torchtalkd.engine import TreeError, WorkersFailed
+    from torchtalkd.harness.anchors import AnchorError
     from torchtalkd.roots import RootError
     from torchtalkd.snapshots.errors import SnapshotError, WrongName
     from torchtalkd.store.errors import NotPermitted, StoreError
 
-    if isinstance(error, RootError | ConfigError | ManifestError | WrongName):
+    if isinstance(error, RootError | ConfigError | ManifestError | AnchorError | WrongName):
         return str(error), 2
     if isinstance(error, NotPermitted):
         return f"{error}; another place for the index can be named with XDG_CACHE_HOME", 1
@@ -227,7 +232,9 @@ def parser() -> argparse.ArgumentParser:
 
     search = command("search", "List bindings, or CUDA and Metal kernels, whose name contains a text")
     search.add_argument("query", type=_filled)
-    search.add_argument("--mode", default="bindings", choices=["bindings", "kernels"])
+    search.add_argument(
+        "--mode", default="bindings", choices=["bindings", "kernels", "registries", "external"]
+    )
     search.add_argument(
         "--backend", default="", metavar="KEY", help="only for a dispatch key: CPU, CUDA, MPS, …"
     )
@@ -236,6 +243,8 @@ def parser() -> argparse.ArgumentParser:
     )
     _wait(search)
     _query(search)
+
+    _harness(commands)
 
     _json(command("roots", "List the source trees that are remembered or indexed"))
 
@@ -299,6 +308,35 @@ def _snapshots(command: Callable[..., _Parser]) -> None:
     taken.add_argument("file", metavar="FILE")
     taken.add_argument("--name", metavar="NEW", help="what to call it here")
     _json(taken)
+
+
+def _harness(commands: argparse._SubParsersAction[_Parser]) -> None:
+    """The commands about manifests."""
+    about = "Manifests: list and show them, draft one, check a tree's index against one"
+    group = commands.add_parser("harness", help=about, description=f"{about}.", allow_abbrev=False)
+    parts = group.add_subparsers(prog="torchtalkd harness", dest="part", required=True, metavar="COMMAND")
+
+    def part(name: str, help: str) -> _Parser:
+        made = parts.add_parser(name, help=help, description=f"{help}.", allow_abbrev=False)
+        made.set_defaults(command=f"harness {name}")
+        _tree(made)
+        return made
+
+    _json(part("list", "List the harnesses, and say which one the source is read with"))
+    show = part("show", "Show all values of a harness, each with the file and line that it comes from")
+    show.add_argument("name", type=_filled)
+    _json(show)
+    new = part("new", "Draft a manifest from a source tree (default: the current folder)")
+    new.add_argument("name", type=_filled, help="a name for the harness")
+    new.add_argument("--print", action="store_true", help="print it, write no file")
+    new.add_argument(
+        "-o", dest="output", metavar="FILE", help="write it there, not to .torchtalk.toml of the source"
+    )
+    new.add_argument("--force", action="store_true", help="replace a file that is there")
+    verify = part("verify", "Check the index against expected minimums and anchors; 1 if it falls short")
+    verify.add_argument("--anchors", metavar="FILE", help="which name leads to which file (YAML)")
+    verify.add_argument("--all", action="store_true", help="show every place that no convention matched")
+    _json(verify)
 
 
 def _wait(parser: argparse.ArgumentParser) -> None:

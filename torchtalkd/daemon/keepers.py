@@ -125,17 +125,19 @@ class Keepers:
         harness: str,
         folder: str,
         *,
+        named: bool = True,
         paths: Collection[str] | None = None,
         since: int = 0,
         wish: Wish = NO_WISH,
         progress: Callable[[str, int, int], None],
     ) -> Built:
         """Brings an index up to date: with the whole tree, or with some paths of it (see
-        `engine.update`). Raises BuildFailed."""
+        `engine.update`); `named` as in `conventions_of`. Raises BuildFailed."""
         request = {
             "do": "build",
             "root": root,
             "harness": harness,
+            "named": named,
             "folder": folder,
             "paths": None if paths is None else sorted(paths),
             "since": since,

@@ -15,10 +15,10 @@ from contextlib import closing
 from pathlib import Path
 from typing import Final
 
-from torchtalkd.store import rows
 from torchtalkd.store.connection import script
 from torchtalkd.store.database import FORMAT
 from torchtalkd.store.errors import Unusable, translated
+from torchtalkd.store.rules import rules_of
 
 _META: Final = {"root", "format", "revision", "harness", "fingerprint", "parsers", "rules", "complete"}
 """Values that every index has."""
@@ -107,7 +107,7 @@ def _wrong_meta(meta: dict[str, str]) -> Iterator[str]:
         yield "its revision is no number"
     try:
         links = json.loads(meta.get("links", "{}"))
-        rows.rules(meta.get("rules", "{}"))
+        rules_of(meta.get("rules", "{}"))
     except (ValueError, TypeError, AttributeError, RecursionError) as error:
         yield f"its database has values that cannot be read ({error})"
         return
