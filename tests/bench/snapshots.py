@@ -14,6 +14,7 @@ import argparse
 import gzip
 import json
 import os
+import resource
 import shutil
 import sqlite3
 import statistics
@@ -28,6 +29,7 @@ from pathlib import Path
 from tests.bench.index import bare
 from torchtalkd.snapshots import keeping
 from torchtalkd.snapshots.about import from_text, to_text
+from torchtalkd.snapshots.choosing import choose
 
 
 class Bench:
@@ -52,6 +54,7 @@ class Bench:
 
     def run(self, *words: str) -> tuple[float, str]:
         """Seconds of wall time of a command, and what it printed; its failure is ours."""
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
         began = time.perf_counter()
         done = subprocess.run(
             [sys.executable, "-m", "torchtalkd", *words],
@@ -60,7 +63,11 @@ class Bench:
             capture_output=True,
             text=True,
         )
-        return time.perf_counter() - began, done.stdout
+        took = time.perf_counter() - began
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        spent = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+        print(f"  {' '.join(words[:2])}: {took:.2f} s [{spent:.2f} s]", flush=True)
+        return took, done.stdout
 
     def git(self, *words: str) -> None:
         """Git in the tree."""
@@ -107,7 +114,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--many", type=int, default=500)
     options = parser.parse_args()
-    print(f"load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")
+    print(f"load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores; of wall time, with processor time in []")
     with tempfile.TemporaryDirectory() as scratch:
         bench = Bench(Path(scratch), options.tree.resolve())
         bench.run("index", "build")
@@ -156,7 +163,7 @@ def main() -> None:
 
 
 def nearest(bench: Bench, rounds: int, many: int) -> None:
-    """`load --nearest` among many snapshots: what it adds to a load of one that is named."""
+    """The choice of `load --nearest` among many snapshots, by content and by ancestor."""
     about = to_text(keeping.snapshot(bench.home, "main/next").about)
     small = bench.folder / "small.db"
     with sqlite3.connect(small) as db:
@@ -166,12 +173,16 @@ def nearest(bench: Bench, rounds: int, many: int) -> None:
         commit = f"{number:040x}"
         other = from_text(about, name=f"other/n{number}", git_commit=commit, content_fingerprint=commit[-32:])
         keeping.keep(bench.home, other, small, replace=True)
-    plain, chosen = [], []
-    for _ in range(rounds):
-        plain.append(bench.run("snapshot", "load", "main/next")[0])
-        chosen.append(bench.run("snapshot", "load", "--nearest")[0])
-    added = 1000 * (statistics.median(chosen) - statistics.median(plain))
-    print(f"--nearest among {many + 2}: {added:.0f} ms more than by name")
+
+    def choice() -> float:
+        return statistics.median(
+            timed(lambda: choose(bench.home, None, bench.tree, "pytorch", force=False)) for _ in range(rounds)
+        )
+
+    # The snapshot is of the commit before.
+    print(f"--nearest among {many + 2}, by ancestor: {1000 * choice():.0f} ms")
+    bench.run("snapshot", "save", "main/now")
+    print(f"--nearest among {many + 3}, by content: {1000 * choice():.0f} ms")
 
 
 if __name__ == "__main__":

@@ -9,11 +9,12 @@ its bytes, so a checkout whose files merely have other times is the same. The te
 from __future__ import annotations
 
 import hashlib
+import io
 import os
 import stat
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import IO, Final, NamedTuple
 
 from torchtalkd.vcs.fenced import Fenced, fenced
 
@@ -92,28 +93,35 @@ def _blobs(listed: bytes) -> dict[str, tuple[str, str]]:
 def _state(path: Path, mode: str, blob: str) -> str | None:
     """What a file is now; None if it is what HEAD has, or is in neither."""
     try:
-        found = os.lstat(path)
-        if stat.S_ISLNK(found.st_mode):
-            data, now = os.fsencode(os.readlink(path)), "120000"
-        elif stat.S_ISREG(found.st_mode):
-            data, now = path.read_bytes(), "100755" if found.st_mode & 0o100 else "100644"
+        if os.path.islink(path):
+            target = os.fsencode(os.readlink(path))
+            now, (name, digest) = "120000", _names(io.BytesIO(target), len(target), blob)
         else:
-            return "other" if blob else None
+            # Never waits for a pipe, nor follows a link that was put there this moment.
+            descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOFOLLOW)
+            with open(descriptor, "rb", buffering=0) as file:
+                found = os.fstat(descriptor)
+                if not stat.S_ISREG(found.st_mode):
+                    return "other" if blob else None
+                now = "100755" if found.st_mode & 0o100 else "100644"
+                name, digest = _names(file, found.st_size, blob)
     except (FileNotFoundError, NotADirectoryError):
         return "deleted" if blob else None
     except OSError:
         return "unreadable"
-    if blob and now == mode and _blob(data, len(blob)) == blob:
-        return None
-    return f"{now} {hashlib.blake2b(data, digest_size=16).hexdigest()}"
+    return None if blob and (now, name) == (mode, blob) else f"{now} {digest}"
 
 
-def _blob(data: bytes, digits: int) -> str:
-    """Git's name of a file's bytes (https://git-scm.com/book/en/v2/Git-Internals-Git-Objects)."""
-    known = hashlib.new("sha1" if digits == 40 else "sha256", usedforsecurity=False)
-    known.update(b"blob %d\0" % len(data))
-    known.update(data)
-    return known.hexdigest()
+def _names(file: IO[bytes], size: int, blob: str) -> tuple[str, str]:
+    """Git's name of a file's bytes (https://git-scm.com/book/en/v2/Git-Internals-Git-Objects), made as
+    `blob` is, and our digest."""
+    known = hashlib.new("sha256" if len(blob) == 64 else "sha1", usedforsecurity=False)
+    known.update(b"blob %d\0" % size)
+    digest = hashlib.blake2b(digest_size=16)
+    while piece := file.read(_PIECE):
+        known.update(piece)
+        digest.update(piece)
+    return known.hexdigest(), digest.hexdigest()
 
 
 def _all(folder: Path) -> Iterator[tuple[str, str]]:
