@@ -12,7 +12,7 @@ import os
 import subprocess
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
@@ -93,6 +93,12 @@ def fenced(root: Path) -> Iterator[Fenced | None]:
     try:
         real = git_folder(top)
         common = common_folder(real)
+        borrowed = {
+            path.name: path.resolve()
+            for folder in (real, common)
+            for path in folder.iterdir()
+            if path.name.startswith(_BORROWED)
+        }
     except (OSError, ValueError):
         yield None
         return
@@ -105,11 +111,8 @@ def fenced(root: Path) -> Iterator[Fenced | None]:
             f"[core]\n\trepositoryformatversion = {int(sha256)}\n\tbare = false\n"
             + ("[extensions]\n\tobjectFormat = sha256\n" if sha256 else "")
         )
-        for folder in dict.fromkeys((real, common)):
-            with suppress(OSError):
-                for path in folder.iterdir():
-                    if path.name.startswith(_BORROWED) and path.is_file():
-                        os.symlink(path.resolve(), ours / path.name)
+        for file, place in borrowed.items():
+            os.symlink(place, ours / file)
         # GIT_DIR and its kin, set while a hook runs, would point git at another repository.
         environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
         environment |= {
