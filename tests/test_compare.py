@@ -138,3 +138,19 @@ def test_a_line_that_shifts_is_no_difference(comparing: Compare) -> None:
     assert found.files_modified == (YAML,)
     assert {**found.as_json(), "files_modified": ()} == nothing().as_json()
     assert len(lines(found)) == 2
+
+
+def test_a_kernel_and_a_test_that_move(comparing: Compare) -> None:
+    def edit(root: Path) -> None:
+        folder = root / "aten/src/ATen/native/cuda"
+        (folder / "TensorShape.cu").rename(folder / "Moved.cu")
+        (root / "test/test_ops.py").rename(root / "test/test_other.py")
+
+    found = comparing(edit)
+    assert [(m.before.name, m.before.dispatch_key, m.after.file) for m in found.kernels.moved] == [
+        ("aten::roll", "CUDA", "aten/src/ATen/native/cuda/Moved.cu")
+    ]
+    assert not found.tests.added
+    assert not found.tests.removed
+    assert {m.before.file for m in found.tests.moved} == {"test/test_ops.py"}
+    assert any("TestCommon.test_matmul moved from test/test_ops.py" in line for line in lines(found))

@@ -38,7 +38,7 @@ class Bench:
     def __init__(self, folder: Path, source: Path) -> None:
         self.folder = folder
         self.tree = folder / "tree"
-        shutil.copytree(source, self.tree, symlinks=True)
+        shutil.copytree(source, self.tree, symlinks=True, ignore=shutil.ignore_patterns("__pycache__"))
         self.environment = {
             **os.environ,
             "XDG_CACHE_HOME": str(folder / "cache"),
@@ -117,6 +117,8 @@ def main() -> None:
     print(f"load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores; of wall time, with processor time in []")
     with tempfile.TemporaryDirectory() as scratch:
         bench = Bench(Path(scratch), options.tree.resolve())
+        # A copy has other times than git remembers, which a checkout has not.
+        bench.git("status")
         bench.run("index", "build")
         whole = bench.database().stat().st_size
         save: dict[str, list[float]] = {name: [] for name in ("first", "next", "load", "answer", "copy")}

@@ -37,7 +37,7 @@ class Thing:
     file: str
     line: int
     what: str = ""
-    """An operator's schema; the function that a registration names."""
+    """An operator's schema; the function that a registration names; a test's name within its file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,6 +163,9 @@ def _what(view: View, definition: FiledDefinition) -> str:
         return definition.fact.signature
     if definition.fact.kind in ("registration", "stub_kernel", "python_binding"):
         return ", ".join(target.fact.name for target in view.targets(definition))
+    if definition.file.role == "test":
+        modules = (one.fact.name for one in view.definitions_in(definition.file) if one.fact.kind == "module")
+        return definition.fact.name.removeprefix(next(modules, "") + ".")
     return ""
 
 
@@ -226,7 +229,20 @@ def _changes(left: View, right: View, part: str, olds: _Found, news: _Found) -> 
                 moved.append(Move(before[0], after[0]))
             if sorted(one.what for one in before) != sorted(one.what for one in after):
                 changed.append(Move(before[0], after[0]))
+    if part == "tests":
+        moved += _moved_tests(added, removed)
     return Changes(tuple(added), tuple(removed), tuple(moved), tuple(changed))
+
+
+def _moved_tests(added: list[Thing], removed: list[Thing]) -> Iterator[Move]:
+    """Takes out of the lists the tests that have another file and so another full name: those of a name
+    within their file that one file lost and one other got."""
+    for before in list(removed):
+        there = [one for one in added if one.what == before.what and one.file != before.file]
+        if len(there) == 1 and sum(one.what == before.what for one in removed) == 1:
+            removed.remove(before)
+            added.remove(there[0])
+            yield Move(before, there[0])
 
 
 def _elsewhere(view: View, thing: _Id) -> bool:
@@ -249,33 +265,56 @@ def _with_functions(left: View, right: View, olds: list[str], news: list[str], k
     return Changes(
         kernels.added + tuple(one for one in gained if (one.name, one.dispatch_key) not in known),
         kernels.removed + tuple(one for one in lost if (one.name, one.dispatch_key) not in known),
-        kernels.moved,
+        kernels.moved + tuple(_moved_functions(left, right, olds, news)),
         kernels.changed,
     )
+
+
+def _moved_functions(left: View, right: View, olds: list[str], news: list[str]) -> Iterator[Move]:
+    """The kernels whose function stands in another file than before, by what the right side names it for."""
+    before, after = _functions_in(left, olds), _functions_in(right, news)
+    for key in sorted(before.keys() & after.keys()):
+        old, new = before[key], after[key]
+        if {one.file.path for one in old} & {one.file.path for one in new}:
+            continue
+        for owner in _named_for(right, key):
+            yield Move(_thing_of(owner, old[0]), _thing_of(owner, new[0]))
+
+
+def _functions_in(view: View, paths: list[str]) -> dict[str, list[FiledDefinition]]:
+    """The functions with a body in some files of the library, by key."""
+    found: dict[str, list[FiledDefinition]] = defaultdict(list)
+    for path in paths:
+        file = view.file(path)
+        for definition in view.definitions_in(file) if file and file.role == "library" else ():
+            if definition.fact.kind in _FUNCTIONS and not definition.fact.declares:
+                found[definition.fact.key].append(definition)
+    return found
+
+
+def _named_for(view: View, key: str) -> Iterator[FiledDefinition]:
+    """The registrations, and stubs' kernels, that name a function."""
+    for target in view.targeting(key):
+        owner = view.definition(target.owner)
+        if owner is None or owner.fact.kind not in ("registration", "stub_kernel"):
+            continue
+        if owner.fact.dispatch_key and owner.file.role == "library":
+            yield owner
+
+
+def _thing_of(owner: FiledDefinition, function: FiledDefinition) -> Thing:
+    fact = function.fact
+    return Thing(owner.fact.name, owner.fact.dispatch_key, function.file.path, fact.line, fact.name)
 
 
 def _of_functions(here: View, there: View, paths: list[str]) -> Iterator[Thing]:
     """For each function of these files that the other index has nowhere, in any spelling of its qualifier:
     the kernels that both indexes name it for."""
-    seen = set()
-    for path in paths:
-        file = here.file(path)
-        if file is None or file.role != "library":
+    for key, functions in _functions_in(here, paths).items():
+        if any(
+            other.fact.kind in (*_FUNCTIONS, "kernel", "stub") and not other.fact.declares
+            for other in there.definitions(key)
+        ):
             continue
-        for definition in here.definitions_in(file):
-            key = definition.fact.key
-            if definition.fact.kind not in _FUNCTIONS or definition.fact.declares or key in seen:
-                continue
-            seen.add(key)
-            if any(
-                other.fact.kind in (*_FUNCTIONS, "kernel", "stub") and not other.fact.declares
-                for other in there.definitions(key)
-            ):
-                continue
-            for target in there.targeting(key):
-                owner = there.definition(target.owner)
-                if owner is None or owner.fact.kind not in ("registration", "stub_kernel"):
-                    continue
-                if owner.fact.dispatch_key and owner.file.role == "library":
-                    fact = definition.fact
-                    yield Thing(owner.fact.name, owner.fact.dispatch_key, path, fact.line, fact.name)
+        for owner in _named_for(there, key):
+            yield _thing_of(owner, functions[0])
