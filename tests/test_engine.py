@@ -212,10 +212,13 @@ def test_an_old_file_is_known_by_its_stat_alone(tree: Tree) -> None:
     swept = sweep(tree.root, CONVENTIONS)
     with open_writer(tree.folder, tree.root) as writer:
         known = writer.files()
+    assert len(plan(known, swept, recipes(CONVENTIONS, "1")).check) == 1, "its ctime is of this moment"
+    later = known["a.cpp"].ctime_ns + 2 * SUSPECT_NS
+    known = {"a.cpp": known["a.cpp"]._replace(read_ns=later)}
     assert plan(known, swept, recipes(CONVENTIONS, "1")) == ([], [], [], [])
     assert plan(known, swept, recipes(CONVENTIONS, "2")).read == swept.entries
     record = known["a.cpp"]
-    for near in (record.mtime_ns - 1, record.mtime_ns + 1):
+    for near in (record.mtime_ns - 1, record.mtime_ns + 1, record.ctime_ns - 1, record.ctime_ns + 1):
         planned = plan({"a.cpp": record._replace(read_ns=near)}, swept, recipes(CONVENTIONS, "1"))
         assert [entry.path for entry, _ in planned.check] == ["a.cpp"]
 

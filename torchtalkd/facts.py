@@ -188,6 +188,7 @@ class File(NamedTuple):
     size: int
     mtime_ns: int
     inode: int
+    ctime_ns: int
     digest: str
 
 

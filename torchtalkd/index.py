@@ -90,11 +90,11 @@ def kept_index(root: Path, harness: str, folder: Path) -> Kept | None:
     view = _present(folder)
     if view is None:
         return None
-    known = {file.path: (file.size, file.mtime_ns, file.inode) for file in view.files()}
+    known = {file.path: (file.size, file.mtime_ns, file.inode, file.ctime_ns) for file in view.files()}
     waiting = 0
     for entry in sweep(root, conventions).entries:
         at = known.pop(entry.path, None)
-        waiting += not entry.refused and at != (entry.size, entry.mtime_ns, entry.inode)
+        waiting += not entry.refused and at != (entry.size, entry.mtime_ns, entry.inode, entry.ctime_ns)
     return Kept(view, waiting + len(known))
 
 

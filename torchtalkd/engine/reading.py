@@ -45,6 +45,7 @@ class Outcome(NamedTuple):
     mtime_ns: int
     read_ns: int
     inode: int
+    ctime_ns: int
     digest: str
     rows: tuple[list[tuple[Any, ...]], ...]
     """The fields of a `Rows`."""
@@ -86,6 +87,7 @@ def read(task: Task, reading: Reading) -> Outcome:
         found.st_mtime_ns,
         read_ns,
         found.st_ino,
+        found.st_ctime_ns,
         digest_of(data, found.st_size),
         tuple(rows),
     )
@@ -139,6 +141,7 @@ def failed(
         task.size,
         0,
         read_ns,
+        0,
         0,
         digest,
         tuple(rows),

@@ -41,6 +41,8 @@ _SMALLEST_CHUNK: Final = 1 << 15
 """Bytes of source in a chunk: about 200 ms and 10 ms of parsing."""
 _FILE_COST: Final = 2000
 """Bytes of source that take as long to parse as it takes to open a file."""
+_SPARE_READS: Final = 2000
+"""Files after which a spare worker is replaced: it has grown."""
 _PIPE_BYTES: Final = 1 << 20
 """Room in a pipe, so that a worker can put down a chunk while the parent is busy."""
 
@@ -59,20 +61,72 @@ class _Worker:
     """In the order they were sent; the first is the one being read."""
 
 
+class Spare:
+    """One worker that stays at hand between a few files and the next few, its parsers warm.
+
+    It is of one tree and its conventions; whoever asks with others gets a new one. `close` it.
+    """
+
+    def __init__(self) -> None:
+        self._worker: _Worker | None = None
+        self._of: tuple[Reading, Limits] | None = None
+        self._read = 0
+
+    def begin(self, reading: Reading, limits: Limits) -> None:
+        """Starts the worker before it is needed. Raises WorkersFailed."""
+        context = multiprocessing.get_context(_start_method())
+        self._put(self.take(reading, limits) or _start(context, reading, limits), reading, limits)
+
+    def take(self, reading: Reading, limits: Limits) -> _Worker | None:
+        """The worker, if it can read these; another one is ended."""
+        worker, self._worker = self._worker, None
+        if worker is not None and (
+            self._of != (reading, limits) or self._read > _SPARE_READS or not worker.process.is_alive()
+        ):
+            _end(worker)
+            worker = None
+        if worker is None:
+            self._read = 0
+        return worker
+
+    def give(self, worker: _Worker, reading: Reading, limits: Limits, files: int) -> None:
+        """Takes a worker back, or ends it if it is not at rest."""
+        self._read += files
+        if worker.chunks or self._worker is not None:
+            _end(worker)
+        else:
+            self._put(worker, reading, limits)
+
+    def close(self) -> None:
+        """Ends the worker."""
+        worker, self._worker = self._worker, None
+        if worker is not None:
+            _end(worker)
+
+    def _put(self, worker: _Worker, reading: Reading, limits: Limits) -> None:
+        self._worker, self._of = worker, (reading, limits)
+
+
 def read_all(
-    tasks: Iterable[Task], reading: Reading, *, workers: int, limits: Limits
+    tasks: Iterable[Task], reading: Reading, *, workers: int, limits: Limits, spare: Spare | None = None
 ) -> Iterator[list[Outcome]]:
     """Reads and parses files in `workers` processes; yields outcomes as they come, in no promised order.
 
     Each task has exactly one outcome. The processes are ended when the iterator is, however it
-    ends. Raises WorkersFailed.
+    ends, but for one that goes back to `spare`, which is also where the first comes from. Raises
+    WorkersFailed.
     """
-    queue = deque(chunked(list(tasks), workers))
+    tasks = list(tasks)
+    queue = deque(chunked(tasks, workers))
     running: list[_Worker] = []
     context = multiprocessing.get_context(_start_method())
     try:
+        if spare is not None and queue and (kept := spare.take(reading, limits)) is not None:
+            running.append(kept)
         # One by one into the list: those that have started are ended even if the next cannot.
-        running.extend(_start(context, reading, limits) for _ in range(min(workers, len(queue))))
+        running.extend(
+            _start(context, reading, limits) for _ in range(min(workers, len(queue)) - len(running))
+        )
         _deal(running, queue)
         while any(worker.chunks for worker in running):
             ready = set(wait([worker.results for worker in running if worker.chunks]))
@@ -90,7 +144,10 @@ def read_all(
                 yield outcomes
     finally:
         for worker in running:
-            _end(worker)
+            if spare is not None:
+                spare.give(worker, reading, limits, len(tasks))
+            else:
+                _end(worker)
 
 
 def chunked(tasks: list[Task], workers: int) -> Iterator[list[Task]]:
@@ -203,7 +260,9 @@ def _lost(task: Task, code: int | None, reading: Reading, limits: Limits) -> Out
     except OSError:
         return failed(task, "unreadable", problem, read_ns)
     outcome = failed(task, "lost", problem, read_ns, digest_of(data, found.st_size))
-    return outcome._replace(size=found.st_size, mtime_ns=found.st_mtime_ns, inode=found.st_ino)
+    return outcome._replace(
+        size=found.st_size, mtime_ns=found.st_mtime_ns, inode=found.st_ino, ctime_ns=found.st_ctime_ns
+    )
 
 
 def _end(worker: _Worker) -> None:

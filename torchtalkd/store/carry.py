@@ -19,7 +19,8 @@ from torchtalkd.store import rows
 MOST_FILES: Final = 50
 """Changed files beyond which a view begins anew: there is little to gain."""
 
-_FILE = "SELECT id, path, language, role, size, mtime_ns, read_ns, inode, digest, recipe FROM file"
+_FILE = "SELECT id, path, language, role, digest, recipe FROM file"
+"""What a file's facts depend on. Its stat is not among them: who wants to know that asks `View.file`."""
 _SAME = ("harness", "fingerprint", "rules")
 """Values of the meta table on which what is read may depend."""
 

@@ -20,7 +20,7 @@ from torchtalkd.store.errors import NoIndex, NotPermitted, Unusable, translated
 from torchtalkd.store.view import View
 from torchtalkd.store.writer import Writer
 
-FORMAT: Final = 1
+FORMAT: Final = 2
 """Version of schema.sql and of what its columns mean. Another number in a database means that
 it is set aside and built anew; there are no migrations, because everything can be read again."""
 

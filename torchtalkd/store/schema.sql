@@ -18,6 +18,7 @@ CREATE TABLE file (
   mtime_ns INTEGER NOT NULL,
   read_ns  INTEGER NOT NULL,     -- wall clock when its bytes were read: see "suspects"
   inode    INTEGER NOT NULL,
+  ctime_ns INTEGER NOT NULL,     -- also moves where a tool puts size and mtime back
   digest   TEXT NOT NULL,        -- of the bytes; '' where the file could not be read
   recipe   TEXT NOT NULL         -- of the parser and the conventions that made the facts
 ) STRICT;

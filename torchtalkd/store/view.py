@@ -376,7 +376,7 @@ class View:
 
 _INDEXED_KINDS = ("operator", "schema", "derivative", "stub", "stub_kernel", "library")
 _INDEXED = "kind IN ('operator','schema','derivative','stub','stub_kernel','library')"
-_FILE = "SELECT id, path, language, role, size, mtime_ns, inode, digest FROM file"
+_FILE = "SELECT id, path, language, role, size, mtime_ns, inode, ctime_ns, digest FROM file"
 _DEFINITION = (
     "SELECT id, key, name, kind, line, col, end_line, scope, flags, signature, dispatch_key, convention,"
     " guard, detail FROM definition"
