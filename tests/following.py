@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import stat
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
@@ -14,8 +14,7 @@ from tests.histories import World
 from torchtalkd import parse, vcs
 from torchtalkd.changes import ChangeBatch
 from torchtalkd.conventions import Conventions, ManifestError, load
-from torchtalkd.engine import BuildResult, build
-from torchtalkd.engine.plan import SUSPECT_NS
+from torchtalkd.engine import BuildResult, build, update
 from torchtalkd.facts import FileFacts
 from torchtalkd.store.database import open_view
 from torchtalkd.store.dump import dump
@@ -44,7 +43,6 @@ class Following:
         self.folder = folder
         folder.mkdir()
         self.conventions = load("pytorch")
-        self._last = self.conventions
         self.refresh_conventions()
 
     def refresh_conventions(self) -> None:
@@ -58,12 +56,9 @@ class Following:
         self.conventions = _conventions[asked] or self.conventions
 
     def tell(self, batch: ChangeBatch) -> BuildResult:
-        """Brings the index up to date with what is told; with everything where a sweep is asked for,
-        or the conventions are other ones."""
+        """Brings the index up to date with what is told; with everything where a sweep is asked for."""
         self.refresh_conventions()
-        whole = bool(batch.sweep) or self.conventions is not self._last
-        self._last = self.conventions
-        paths = None if whole else batch.paths
+        paths = None if batch.sweep else batch.paths
         return bring_up_to_date(self.world.root, self.folder, self.conventions, paths)
 
     def killed(self, batch: ChangeBatch, calls: int, whole: bool) -> None:
@@ -101,11 +96,8 @@ class Following:
         asked = (self.conventions.fingerprint, self.conventions.files, *_content(self.world))
         key = repr(asked)
         if key not in _fresh:
-            self.world.count += 1
-            folder = self.folder.with_name(f"fresh{self.world.count}")
-            bring_up_to_date(self.world.root, folder, self.conventions, None)
-            with open_view(folder) as view:
-                _fresh[key] = list(dump(view))
+            folder = self.folder.with_name("fresh")
+            _fresh[key] = fresh_dump(self.world.root, folder, self.conventions)
         return _fresh[key]
 
     def check(self) -> None:
@@ -120,12 +112,24 @@ class Following:
         assert (again.revision, again.parsed) == (revision, 0)
 
 
+def fresh_dump(root: Path, folder: Path, conventions: Conventions | None = None) -> list[str]:
+    """What a first build of a tree holds, made in a folder that is deleted again."""
+    shutil.rmtree(folder, ignore_errors=True)
+    bring_up_to_date(root, folder, conventions or load("pytorch", tree=root), None)
+    with open_view(folder) as view:
+        found = list(dump(view))
+    shutil.rmtree(folder)
+    return found
+
+
 def bring_up_to_date(
     root: Path, folder: Path, conventions: Conventions, paths: frozenset[str] | None
 ) -> BuildResult:
     """The engine: with some paths, or (None) with all."""
     settings: dict[str, Any] = {"parse": remembered, "version": parse.VERSION, "workers": 1}
-    return build(root, folder, conventions, **settings)
+    if paths is None:
+        return build(root, folder, conventions, **settings)
+    return update(root, folder, conventions, paths, **settings)
 
 
 def _die_after(calls: int) -> None:

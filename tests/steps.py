@@ -9,13 +9,11 @@ from __future__ import annotations
 import os
 import random
 import shutil
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
 from tests.histories import MANIFESTS, PLACES, SNIPPETS, World, save_text
-from torchtalkd.engine.plan import SUSPECT_NS
 
 def append(world: World, a: int, b: int) -> None:
     path = world.file(a)
@@ -58,8 +56,7 @@ def save(world: World, a: int, b: int) -> None:
 
 
 def same_size(world: World, a: int, b: int) -> None:
-    """Other bytes of the same number. The mtime that was there before is put back where it is so
-    young that nobody may trust it: of an older file an equal stat has to mean the same bytes."""
+    """Other bytes of the same number, with the mtime that was there before."""
     path = world.file(a)
     data = bytearray(world.read(path))
     found = os.stat(world.root / path)
@@ -67,8 +64,7 @@ def same_size(world: World, a: int, b: int) -> None:
         data[b % len(data)] ^= 1
         with (world.root / path).open("r+b") as file:
             file.write(data)
-        if time.time_ns() - found.st_mtime_ns < SUSPECT_NS // 2:
-            os.utime(world.root / path, ns=(found.st_atime_ns, found.st_mtime_ns))
+        os.utime(world.root / path, ns=(found.st_atime_ns, found.st_mtime_ns))
         world.heard(path)
 
 
@@ -160,20 +156,20 @@ def delete_folder(world: World, a: int, b: int) -> None:
 
 
 def link(world: World, a: int, b: int) -> None:
-    """A symbolic link to a file, to nothing, out of the tree, to a folder, or to itself."""
+    """A symbolic link: to a file, to nothing, out of the tree, to itself, to a folder, to or through
+    another link."""
     (world.aside / "secret.py").write_bytes(b"def secret(): ...\n")
-    target = (
-        str(world.root / world.file(b // 5)),
-        os.path.relpath(world.root / world.file(b // 5), world.root / "torch"),
-        "nowhere.py",
-        str(world.aside / "secret.py"),
-        str(world.root),
-    )[b % 5]
+    file = world.root / world.file(b // 10)
+    targets = (
+        *(str(file), os.path.relpath(file, world.root / "torch"), "nowhere.py"),
+        *(str(world.aside / "secret.py"), str(world.aside), str(world.root), "nn"),
+        *("link", "link.py", "link/functional.py"),
+    )
     path = ("torch/link.py", "torch/link.cpp", "torch/link")[a % 3]
     whole = world.root / path
     if whole.parent.is_dir() and not (os.path.lexists(whole) and not whole.is_symlink()):
         whole.unlink(missing_ok=True)
-        whole.symlink_to(target)
+        whole.symlink_to(targets[b % len(targets)])
         world.heard(path)
 
 

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, note, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.following import CALLS_OF_A_BUILD, Following
@@ -24,17 +24,18 @@ from torchtalkd.engine import gather
 
 Step = tuple[str, int, int]
 NUMBERS = st.integers(0, 999)
+EVERYTHING = ChangeBatch(sweep=frozenset({"asked"}))
 
 
-def histories(*more: str) -> st.SearchStrategy[list[Step]]:
-    """Steps in any order; `settle` among them, and `more` kinds of mishap."""
-    names = [*STEPS, "settle", "settle", "settle", *more]
-    return st.lists(st.tuples(st.sampled_from(names), NUMBERS, NUMBERS), min_size=1, max_size=14)
+def histories(*more: str) -> st.SearchStrategy[list[list[Step]]]:
+    """Chapters of steps; after each the tree settles. `more` are kinds of mishap."""
+    step = st.tuples(st.sampled_from([*STEPS, *more]), NUMBERS, NUMBERS)
+    return st.lists(st.lists(step, min_size=1, max_size=10), min_size=1, max_size=4)
 
 
 def some(count: int, times: int = 40) -> settings:
     """How many are tried: always the same ones, or with --full as many times more, new each time."""
-    full = settings.default is not None and settings.get_current_profile_name() == "full"
+    full = settings.get_current_profile_name() == "full"
     return settings(
         max_examples=count * times if full else count,
         derandomize=not full,
@@ -65,7 +66,7 @@ def following(planted: Path) -> Iterator[Following]:
     ):
         # Workers have tests of their own; to start them takes longer than a history may.
         patch.setattr(gather, "IN_PROCESS", 1000)
-        shutil.copytree(planted, Path(name) / "tree", symlinks=True, copy_function=shutil.copy)
+        shutil.copytree(planted, Path(name) / "tree", symlinks=True)
         world = World(Path(name) / "tree", Path(name) / "aside")
         index = Following(world, Path(name) / "index")
         index.tell(ChangeBatch(sweep=frozenset({"start"})))
@@ -75,7 +76,7 @@ def following(planted: Path) -> Iterator[Following]:
             world.open()
 
 
-def live(index: Following, history: list[Step], swept: bool) -> None:
+def live(index: Following, history: list[list[Step]], swept: bool) -> None:
     """A history whose every event is told, unless it is lost; `swept`: none ever is."""
     world = index.world
     lost = NOTHING
@@ -84,42 +85,40 @@ def live(index: Following, history: list[Step], swept: bool) -> None:
         nonlocal lost
         told = world.take()
         if swept or lost:
-            told = ChangeBatch(sweep=frozenset({"asked"}))
+            told = EVERYTHING
         index.tell(told)
         lost = NOTHING
         if world.shut:
             world.open()
-            index.tell(ChangeBatch(sweep=frozenset({"asked"})) if swept else world.take())
+            index.tell(EVERYTHING if swept else world.take())
         index.check()
 
-    for name, a, b in history:
-        match name:
-            case "settle":
-                settle()
-            case "lose":
-                # What was told before is worked on; the sweep that makes up for the rest comes later.
-                lost |= world.take()
-            case "partly":
-                index.tell(ChangeBatch(sweep=frozenset({"asked"})) if swept else world.take())
-            case "kill":
-                batch = ChangeBatch(sweep=frozenset({"asked"})) if swept else world.take()
-                index.killed(batch, (a * 1000 + b) % CALLS_OF_A_BUILD, whole=not lost)
-                lost |= ChangeBatch(sweep=frozenset({"start"}))
-            case _:
-                STEPS[name](world, a, b)
-    settle()
+    for chapter in history:
+        for name, a, b in chapter:
+            match name:
+                case "lose":
+                    # What was told before is worked on; the sweep that makes up for this comes later.
+                    lost |= world.take()
+                case "partly":
+                    index.tell(EVERYTHING if swept else world.take())
+                case "kill":
+                    batch = EVERYTHING if swept else world.take()
+                    index.killed(batch, (a * 1000 + b) % CALLS_OF_A_BUILD, whole=not lost)
+                    lost |= ChangeBatch(sweep=frozenset({"start"}))
+                case _:
+                    STEPS[name](world, a, b)
+        settle()
 
 
 @some(150)
 @given(history=histories("lose", "partly", "kill"))
-def test_a_history_that_is_told(planted: Path, history: list[Step]) -> None:
+def test_a_history_that_is_told(planted: Path, history: list[list[Step]]) -> None:
     with following(planted) as index:
         live(index, history, swept=False)
-        note(f"{len(history)} steps")
 
 
 @some(70)
 @given(history=histories("partly", "kill"))
-def test_a_history_that_is_only_swept_for(planted: Path, history: list[Step]) -> None:
+def test_a_history_that_is_only_swept_for(planted: Path, history: list[list[Step]]) -> None:
     with following(planted) as index:
         live(index, history, swept=True)
