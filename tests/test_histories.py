@@ -7,20 +7,26 @@ writer is killed. `--full` runs many more, with other numbers each time.
 from __future__ import annotations
 
 import shutil
+import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from queue import SimpleQueue
+from threading import Event
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.daemons import PATIENCE
 from tests.following import CALLS_OF_A_BUILD, Following
 from tests.histories import World, plant
 from tests.steps import STEPS
 from torchtalkd.changes import NOTHING, ChangeBatch
+from torchtalkd.conventions.files import ignored
 from torchtalkd.engine import gather
+from torchtalkd.watch import watch
 
 Step = tuple[str, int, int]
 NUMBERS = st.integers(0, 999)
@@ -122,3 +128,78 @@ def test_a_history_that_is_told(planted: Path, history: list[list[Step]]) -> Non
 def test_a_history_that_is_only_swept_for(planted: Path, history: list[list[Step]]) -> None:
     with following(planted) as index:
         live(index, history, swept=True)
+
+
+class Watched:
+    """The index of a world that is really watched; some of what is heard may be thrown away."""
+
+    def __init__(self, index: Following) -> None:
+        self.index = index
+        self.begin()
+
+    def begin(self) -> None:
+        """Watches; what was heard before is lost."""
+        self.heard: SimpleQueue[ChangeBatch] = SimpleQueue()
+        self.files = self.index.conventions.files
+        files = self.files
+        root = self.index.world.root
+        self.watch = watch(
+            root,
+            ignored=lambda path: ignored(files, path),
+            git_folders=[root / ".git"],
+            heard=self.heard.put,
+        )
+
+    def take(self) -> ChangeBatch:
+        """All that has been heard of what was changed until now."""
+        promised = Event()
+        whole = NOTHING
+        if self.watch.settled(promised.set):
+            assert promised.wait(PATIENCE), "the watch never says that all was heard"
+        else:
+            whole = EVERYTHING
+        while not self.heard.empty():
+            whole |= self.heard.get()
+        assert not whole.sweep & {"overflow", "often", "wake"}, "nothing called for this sweep"
+        return whole
+
+    def settle(self, lost: bool) -> None:
+        """Works on all that was heard; a sweep makes up for what was lost."""
+        self.index.tell(self.take() | (EVERYTHING if lost else NOTHING))
+        if self.index.conventions.files != self.files:
+            # Other files are ignored now.
+            self.watch.close()
+            self.begin()
+            self.index.tell(self.take())
+
+
+@some(80)
+@given(history=histories("lose", "partly", "kill"))
+def test_a_history_that_is_watched(planted: Path, history: list[list[Step]]) -> None:
+    with following(planted) as index:
+        watched = Watched(index)
+        try:
+            index.tell(watched.take())
+            for chapter in history:
+                lost = False
+                for name, a, b in chapter:
+                    match name:
+                        case "lose":
+                            watched.take()
+                            lost = True
+                        case "partly":
+                            index.tell(watched.take())
+                        case "kill":
+                            watched.watch.close()
+                            watched.begin()
+                        case _:
+                            STEPS[name](index.world, a, b)
+                watched.settle(lost)
+                if index.world.shut:
+                    index.world.open()
+                    watched.settle(lost=False)
+                index.check()
+            if sys.platform == "linux":
+                assert watched.watch.state().how == "native"
+        finally:
+            watched.watch.close()
