@@ -178,15 +178,25 @@ class World:
 
 
 def git(root: Path, *words: str) -> None:
-    """A git command that reads nobody's configuration and waits for no disk."""
+    """A git command; what it refuses, it refuses."""
+    _git(root, words, check=False)
+
+
+def git_said(root: Path, *words: str) -> str:
+    """What a git command prints, without the last line break. Raises CalledProcessError."""
+    return _git(root, words, check=True).stdout.decode().rstrip("\n")
+
+
+def _git(root: Path, words: tuple[str, ...], check: bool) -> subprocess.CompletedProcess[bytes]:
+    """Reads nobody's configuration and waits for no disk."""
     settings = ("user.name=t", "user.email=t@example.org", "core.fsync=none", "gc.auto=0")
-    subprocess.run(
+    return subprocess.run(
         ["git", *(word for setting in settings for word in ("-c", setting)), *words],
         cwd=root,
         env={**os.environ, "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"},
         stdin=subprocess.DEVNULL,
         capture_output=True,
-        check=False,
+        check=check,
     )
 
 
