@@ -40,7 +40,8 @@ MAY_IMPORT: Mapping[str, str] = {
     # A command asks `roots` which tree is meant and `index` for a look at its facts.
     "cache": "config store",
     "roots": "config conventions",
-    "index": "cache conventions engine facts store",
+    # What is kept is told with where the tree is now, which no revision of the index can know.
+    "index": "cache conventions engine facts store vcs",
     "frontends": "facts queries",
     "frontends.host": "store.view",
     "frontends.command": "facts queries frontends config cache roots index store.view wire",

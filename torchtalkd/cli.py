@@ -196,6 +196,7 @@ def parser() -> argparse.ArgumentParser:
     trace.add_argument("focus", nargs="?", default="full", choices=["full", "yaml", "dispatch"])
     trace.add_argument("--limit", type=_positive, metavar="N", help="show at most N places")
     trace.add_argument("--all", action="store_true", help="show every place")
+    _wait(trace)
     _query(trace)
 
     search = command("search", "List bindings, or CUDA and Metal kernels, whose name contains a text")
@@ -207,6 +208,7 @@ def parser() -> argparse.ArgumentParser:
     search.add_argument(
         "--limit", type=_positive, default=10, metavar="N", help="show at most N (default 10)"
     )
+    _wait(search)
     _query(search)
 
     _json(command("roots", "List the source trees that are remembered or indexed"))
@@ -224,6 +226,14 @@ def parser() -> argparse.ArgumentParser:
     forget = command("forget", "Forget a source tree and delete its index")
     forget.add_argument("path")
     return parser
+
+
+def _wait(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--wait",
+        action="store_true",
+        help="wait until all that has changed is read, and say so if the tree does not settle within 2 s",
+    )
 
 
 def _query(parser: argparse.ArgumentParser) -> None:

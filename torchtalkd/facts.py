@@ -185,10 +185,6 @@ class File(NamedTuple):
     path: str
     language: str
     role: str
-    size: int
-    mtime_ns: int
-    inode: int
-    ctime_ns: int
     digest: str
 
 

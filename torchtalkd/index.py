@@ -13,6 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from torchtalkd import vcs
 from torchtalkd.conventions import load
 from torchtalkd.engine import BuildResult, Progress, build
 from torchtalkd.engine.sweep import sweep
@@ -79,6 +80,9 @@ class Kept(NamedTuple):
     """To be closed by whoever asked."""
     waiting: int
     """Files of the tree that are not in it as they are now."""
+    commit: str
+    """Where the tree is now, as is `branch`; '' outside git."""
+    branch: str
 
 
 def kept_index(root: Path, harness: str, folder: Path) -> Kept | None:
@@ -90,12 +94,12 @@ def kept_index(root: Path, harness: str, folder: Path) -> Kept | None:
     view = _present(folder)
     if view is None:
         return None
-    known = {file.path: (file.size, file.mtime_ns, file.inode, file.ctime_ns) for file in view.files()}
+    known = view.stats()
     waiting = 0
     for entry in sweep(root, conventions).entries:
         at = known.pop(entry.path, None)
         waiting += not entry.refused and at != (entry.size, entry.mtime_ns, entry.inode, entry.ctime_ns)
-    return Kept(view, waiting + len(known))
+    return Kept(view, waiting + len(known), *vcs.head(root))
 
 
 def is_damaged(error: Exception) -> bool:

@@ -93,6 +93,12 @@ def as_text(answer: Answer | StatusAnswer, *, whole: bool = False) -> str:
     return text
 
 
+def not_settled(waiting: int) -> str:
+    """What is said where somebody waited for the tree to come to rest, and it did not."""
+    files = "1 file is" if waiting == 1 else f"{waiting} files are"
+    return f"the tree does not settle: after 2 s {files} still waiting to be read"
+
+
 class _Caps(NamedTuple):
     """How many lines a layer may have."""
 

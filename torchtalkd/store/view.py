@@ -7,14 +7,12 @@ the view's life, so a writer's commit in between is not seen.
 
 from __future__ import annotations
 
-import json
 import sqlite3
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator
-from dataclasses import fields
 from typing import Any
 
-from torchtalkd.facts import File, FiledDefinition, FiledReference, Problem, Reference, Rules
+from torchtalkd.facts import File, FiledDefinition, FiledReference, Problem, Reference
 from torchtalkd.store import rows
 from torchtalkd.store.sites import Packed, packed, unpacked, within
 
@@ -50,7 +48,7 @@ class View:
         """What they derive from the keys of one space alone, by (space, what): see `store.carry`."""
         self.file_rows: dict[int, tuple[Any, ...]] | None = None
         """For `store.carry`."""
-        self.rules = _rules(self._meta.get("rules", "{}"))
+        self.rules = rows.rules(self._meta.get("rules", "{}"))
         self.revision = int(self._meta.get("revision", "0"))
 
     def __enter__(self) -> View:
@@ -62,6 +60,13 @@ class View:
     def close(self) -> None:
         """Ends the view. Further questions raise sqlite3.ProgrammingError."""
         self._db.close()
+
+    def repin(self) -> bool:
+        """Holds the revision by a new transaction, which needs nothing of the writer's log; False if it is old."""
+        self._db.execute("ROLLBACK")
+        self._db.execute("BEGIN")
+        found = self._db.execute("SELECT value FROM meta WHERE name = 'revision'").fetchone()
+        return bool(found) and int(found[0]) == self.revision
 
     def interrupt(self) -> None:
         """Stops the question that runs on this view, from another thread: what it reads next raises
@@ -115,6 +120,13 @@ class View:
         """The file at a path from the root."""
         row = self._db.execute(f"{_FILE} WHERE path = ?", (path,)).fetchone()
         return File(*row) if row else None
+
+    def stats(self, paths: Iterable[str] | None = None) -> dict[str, tuple[int, ...]]:
+        """What files were when they were read: size, mtime, inode and ctime of each path that is known."""
+        if paths is None:
+            return {row[0]: row[1:] for row in self._db.execute(_STAT)}
+        found = (self._db.execute(f"{_STAT} WHERE path = ?", (path,)).fetchone() for path in paths)
+        return {row[0]: row[1:] for row in found if row}
 
     def file_of(self, fact_id: int) -> File:
         """The file that owns a definition, reference or target."""
@@ -376,7 +388,8 @@ class View:
 
 _INDEXED_KINDS = ("operator", "schema", "derivative", "stub", "stub_kernel", "library")
 _INDEXED = "kind IN ('operator','schema','derivative','stub','stub_kernel','library')"
-_FILE = "SELECT id, path, language, role, size, mtime_ns, inode, ctime_ns, digest FROM file"
+_FILE = "SELECT id, path, language, role, digest FROM file"
+_STAT = "SELECT path, size, mtime_ns, inode, ctime_ns FROM file"
 _DEFINITION = (
     "SELECT id, key, name, kind, line, col, end_line, scope, flags, signature, dispatch_key, convention,"
     " guard, detail FROM definition"
@@ -385,14 +398,3 @@ _DEFINITION = (
 
 def _range(file_id: int) -> tuple[int, int]:
     return file_id << rows.ID_BITS, (file_id + 1 << rows.ID_BITS) - 1
-
-
-def _rules(text: str) -> Rules:
-    # JSON has no tuples: a list of the manifest comes back as one, also inside a table.
-    def frozen(value: Any) -> Any:
-        if isinstance(value, list):
-            return tuple(value)
-        return {name: frozen(inner) for name, inner in value.items()} if isinstance(value, dict) else value
-
-    raw = json.loads(text)
-    return Rules(**{field.name: frozen(raw[field.name]) for field in fields(Rules) if field.name in raw})

@@ -95,7 +95,9 @@ class Watch:
 
         It may be promised before the watches are in place: then the first sweep comes before `done`.
         """
-        return self._promises and self._ear.ask(done)
+        backend = self._backend
+        kept = self._promises and (backend is None or backend.takes_cookies)
+        return kept and self._ear.ask(done)
 
     def swept(self, seconds: float) -> None:
         """Says how long the last sweep took, so that a polled tree is not swept without pause."""
@@ -141,8 +143,6 @@ class Watch:
         self._identities = self._look_up()
         self._state = self._make_backend(silent=why == "often")
         self._promises = self._backend is not None and self._backend.takes_cookies
-        if self._backend is not None and self._backend.missing:
-            self._again = self._began + _AGAIN
         if self._state.how != "none":
             self._ear.lost(why)
         if self._promises:
@@ -269,6 +269,8 @@ class Watch:
             return "returned"
         if self._tested and now > self._began + DEFAULT.give_up:
             return "often"
+        if self._backend is not None and self._backend.missing:
+            self._again = min(self._again, now + _AGAIN)
         return "folder" if now >= self._again else None
 
     def _look_up(self) -> list[tuple[int, int] | None]:

@@ -67,6 +67,10 @@ PARAMETERS: Final = {
         " functions."
     ),
     "backend": "Only for this dispatch key: CPU, CUDA, MPS, CompositeImplicitAutograd, … Empty: all.",
+    "wait": (
+        "true: wait up to 2 s until all that has just changed in the tree is read. Only needed right after a"
+        " large change, such as a checkout."
+    ),
     "limit": "How many matches to show, from 1 to 200.",
 }
 """By parameter."""
