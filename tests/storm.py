@@ -48,7 +48,7 @@ def make_commits(root: Path, count: int, *, always: Iterable[str] = (), seed: in
     others = [path for path in files if path not in chosen and not (root / path).is_symlink()]
     for path in chosen:
         edit(root / path, chance)
-    for number, path in enumerate(chance.sample(others, count - len(chosen))):
+    for number, path in enumerate(chance.sample(others, max(0, count - len(chosen)))):
         whole = root / path
         if number % 25 == 0:
             whole.unlink()
