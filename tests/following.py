@@ -8,18 +8,24 @@ import signal
 import stat
 import sys
 from pathlib import Path
+from queue import SimpleQueue
+from threading import Event
 from typing import Any, Final
 
+from tests.daemons import PATIENCE
 from tests.histories import World
 from torchtalkd import parse, vcs
-from torchtalkd.changes import ChangeBatch
+from torchtalkd.changes import NOTHING, ChangeBatch
 from torchtalkd.conventions import Conventions, ManifestError, load
+from torchtalkd.conventions.files import ignored
 from torchtalkd.engine import BuildResult, build, update
 from torchtalkd.facts import FileFacts
 from torchtalkd.store.database import open_view
 from torchtalkd.store.dump import dump
 from torchtalkd.store.errors import NoIndex
+from torchtalkd.watch import watch
 
+EVERYTHING: Final = ChangeBatch(sweep=frozenset({"asked"}))
 _facts: dict[tuple[str, bytes, str], FileFacts] = {}
 _conventions: dict[tuple[bytes, bytes], Conventions | None] = {}
 _fresh: dict[object, list[str]] = {}
@@ -110,6 +116,36 @@ class Following:
             revision = view.revision
         again = bring_up_to_date(self.world.root, self.folder, self.conventions, None)
         assert (again.revision, again.parsed) == (revision, 0)
+
+
+class Watched:
+    """A tree that is really watched. What is heard is for who takes it; the rest is lost."""
+
+    def __init__(self, root: Path, conventions: Conventions) -> None:
+        self.root = root
+        self.conventions = conventions
+        self._heard: SimpleQueue[ChangeBatch] = SimpleQueue()
+        self.watch = watch(
+            root,
+            ignored=lambda path: ignored(conventions.files, path),
+            git_folders=[root / ".git"],
+            heard=self._heard.put,
+        )
+
+    def take(self) -> ChangeBatch:
+        """All that has been heard of what was changed until now."""
+        promised = Event()
+        whole = NOTHING
+        if self.watch.settled(promised.set):
+            assert promised.wait(PATIENCE), "the watch never says that all was heard"
+        else:
+            whole = EVERYTHING
+        while not self._heard.empty():
+            whole |= self._heard.get()
+        return whole
+
+    def close(self) -> None:
+        self.watch.close()
 
 
 def fresh_dump(root: Path, folder: Path, conventions: Conventions | None = None) -> list[str]:

@@ -12,25 +12,19 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from queue import SimpleQueue
-from threading import Event
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.daemons import PATIENCE
-from tests.following import CALLS_OF_A_BUILD, Following
+from tests.following import CALLS_OF_A_BUILD, EVERYTHING, Following, Watched
 from tests.histories import World, plant
 from tests.steps import STEPS
 from torchtalkd.changes import NOTHING, ChangeBatch
-from torchtalkd.conventions.files import ignored
 from torchtalkd.engine import gather
-from torchtalkd.watch import watch
 
 Step = tuple[str, int, int]
 NUMBERS = st.integers(0, 999)
-EVERYTHING = ChangeBatch(sweep=frozenset({"asked"}))
 
 
 def histories(*more: str) -> st.SearchStrategy[list[list[Step]]]:
@@ -130,54 +124,22 @@ def test_a_history_that_is_only_swept_for(planted: Path, history: list[list[Step
         live(index, history, swept=True)
 
 
-class Watched:
-    """The index of a world that is really watched; some of what is heard may be thrown away."""
-
-    def __init__(self, index: Following) -> None:
-        self.index = index
-        self.begin()
-
-    def begin(self) -> None:
-        """Watches; what was heard before is lost."""
-        self.heard: SimpleQueue[ChangeBatch] = SimpleQueue()
-        self.files = self.index.conventions.files
-        files = self.files
-        root = self.index.world.root
-        self.watch = watch(
-            root,
-            ignored=lambda path: ignored(files, path),
-            git_folders=[root / ".git"],
-            heard=self.heard.put,
-        )
-
-    def take(self) -> ChangeBatch:
-        """All that has been heard of what was changed until now."""
-        promised = Event()
-        whole = NOTHING
-        if self.watch.settled(promised.set):
-            assert promised.wait(PATIENCE), "the watch never says that all was heard"
-        else:
-            whole = EVERYTHING
-        while not self.heard.empty():
-            whole |= self.heard.get()
-        assert not whole.sweep & {"overflow", "often", "wake"}, "nothing called for this sweep"
-        return whole
-
-    def settle(self, lost: bool) -> None:
-        """Works on all that was heard; a sweep makes up for what was lost."""
-        self.index.tell(self.take() | (EVERYTHING if lost else NOTHING))
-        if self.index.conventions.files != self.files:
-            # Other files are ignored now.
-            self.watch.close()
-            self.begin()
-            self.index.tell(self.take())
+def settle_watched(index: Following, watched: Watched, lost: bool) -> Watched:
+    """Works on all that was heard; a sweep makes up for what was lost. The watch, which is a new one
+    where other files are ignored from now on."""
+    index.tell(watched.take() | (EVERYTHING if lost else NOTHING))
+    if index.conventions.files != watched.conventions.files:
+        watched.close()
+        watched = Watched(index.world.root, index.conventions)
+        index.tell(watched.take())
+    return watched
 
 
 @some(80)
 @given(history=histories("lose", "partly", "kill"))
 def test_a_history_that_is_watched(planted: Path, history: list[list[Step]]) -> None:
     with following(planted) as index:
-        watched = Watched(index)
+        watched = Watched(index.world.root, index.conventions)
         try:
             index.tell(watched.take())
             for chapter in history:
@@ -190,16 +152,16 @@ def test_a_history_that_is_watched(planted: Path, history: list[list[Step]]) -> 
                         case "partly":
                             index.tell(watched.take())
                         case "kill":
-                            watched.watch.close()
-                            watched.begin()
+                            watched.close()
+                            watched = Watched(index.world.root, index.conventions)
                         case _:
                             STEPS[name](index.world, a, b)
-                watched.settle(lost)
+                watched = settle_watched(index, watched, lost)
                 if index.world.shut:
                     index.world.open()
-                    watched.settle(lost=False)
+                    watched = settle_watched(index, watched, lost=False)
                 index.check()
             if sys.platform == "linux":
                 assert watched.watch.state().how == "native"
         finally:
-            watched.watch.close()
+            watched.close()
