@@ -24,6 +24,7 @@ from torchtalkd.daemon.watching import Watching
 from torchtalkd.engine.engine import BuildResult
 from torchtalkd.roots import Root
 from torchtalkd.store.database import log_size
+from torchtalkd.store.errors import Locked
 
 MOST_PATHS: Final = 20_000
 """Paths that wait at the same time; of more the tree is swept, which also bounds the memory."""
@@ -34,6 +35,8 @@ AGAIN_PATHS: Final = 2_000
 """Of more the whole tree is."""
 RETRY_SECONDS: Final = (0.0, 1.0, 2.0, 5.0, 15.0, 30.0)
 """After which a batch that failed is tried again; a question also tries again."""
+LOCKED_SECONDS: Final = (0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
+"""The same while another process writes the index, which may be done in milliseconds."""
 QUICK_SECONDS: Final = 0.05
 """What fails so quickly may be tried for each question."""
 LOG_BYTES: Final = 8 << 20
@@ -145,6 +148,9 @@ class Freshness:
         self._starting = self._heard
         self._watching.open()
         loop = asyncio.get_running_loop()
+        # A keeper starts while the watches are placed.
+        readied = loop.create_task(self._keepers.ready())
+        readied.add_done_callback(lambda task: task.cancelled() or task.exception())
         self._start_timer = loop.call_later(START_SECONDS, self.heard, _START)
 
     def close(self) -> None:
@@ -213,7 +219,7 @@ class Freshness:
             self._workers = workers or self._workers
             self._verify |= verify
             asked = self._starting or self.heard(ChangeBatch(sweep=frozenset({"asked"})))
-            if not await self._reached(asked):
+            if not await self._reached(asked, patient=False):
                 raise self._failure or BuildFailed(STOPPED, "the daemon ends")
             assert self._result is not None
             return self._result
@@ -221,11 +227,17 @@ class Freshness:
             if progress:
                 self.listeners.remove(progress)
 
-    async def _reached(self, upto: int) -> bool:
-        """Waits until the index has the batch of a number; False when that fails."""
+    @property
+    def _locked(self) -> bool:
+        """Whether another process writes the index, and it is tried again in a moment."""
+        return self._timer is not None and self.error_kind == Locked.__name__
+
+    async def _reached(self, upto: int, *, patient: bool = True) -> bool:
+        """Waits until the index has the batch of a number; False when that fails. Who is `patient` waits
+        while another process writes the index."""
         self._go(asked=True)
         while self._done < upto:
-            if self._running is None and not self._starting:
+            if self._running is None and not self._starting and not (patient and self._locked):
                 return False
             if self._step is None:
                 self._step = asyncio.get_running_loop().create_future()
@@ -308,6 +320,7 @@ class Freshness:
         self.revision = result.revision
         if result.whole:
             self._swept = built.swept
+            self._watching.swept(built.swept)
         self.notes = (
             result.notes if result.whole else tuple(dict.fromkeys((*self.notes, *result.notes)))[-20:]
         )
@@ -319,10 +332,12 @@ class Freshness:
     def _failed(self, error: BuildFailed) -> None:
         self._failure = error
         self.error, self.error_kind = str(error), error.kind
-        pause = RETRY_SECONDS[min(self._failures, len(RETRY_SECONDS) - 1)]
+        pauses = LOCKED_SECONDS if error.kind == Locked.__name__ else RETRY_SECONDS
+        pause = pauses[min(self._failures, len(pauses) - 1)]
         self._failures += 1
         if error.kind != STOPPED and not self._closed:
-            log.warning("a tree could not be read (%s); tried again in %g s", error.kind, pause)
+            if self._failures == 1:
+                log.warning("a tree could not be read (%s); tried again", error.kind)
             self._timer = asyncio.get_running_loop().call_later(pause, self._retry)
 
     def _retry(self) -> None:

@@ -165,7 +165,7 @@ def _built(built: BuildResult, conventions: Conventions, swept: float) -> dict[s
 
 
 def _sources(conventions: Conventions) -> set[str]:
-    """The files of a tree that its conventions come from: its own manifest, and those that name its version."""
+    """The files of a tree that its conventions come from: its manifest, and those with its version."""
     return {TREE_MANIFEST, *conventions.version_files}
 
 

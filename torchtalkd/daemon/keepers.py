@@ -101,6 +101,7 @@ class Keepers:
         self._idle: list[_Keeper] = []
         self._busy: set[_Keeper] = set()
         self._closed = False
+        self._choosing = asyncio.Lock()
 
     async def build(
         self,
@@ -109,7 +110,7 @@ class Keepers:
         folder: str,
         *,
         paths: Collection[str] | None = None,
-        since: int | None = None,
+        since: int = 0,
         workers: int | None = None,
         verify: bool = False,
         progress: Callable[[str, int, int], None],
@@ -137,8 +138,10 @@ class Keepers:
     async def _done(
         self, request: dict[str, Any], progress: Callable[[str, int, int], None] | None
     ) -> Built | None:
-        keeper = self._idle.pop() if self._idle else await self._started()
-        self._busy.add(keeper)
+        async with self._choosing:
+            # One that is being started for whoever comes is this one.
+            keeper = self._idle.pop() if self._idle else await self._started()
+            self._busy.add(keeper)
         kept = False
         try:
             done = await keeper.do(request, progress)
@@ -163,12 +166,11 @@ class Keepers:
         """Has a keeper at hand that has not grown: for the time when nobody asks."""
         while self._idle and self._idle[-1].read > LARGE:
             await self._idle.pop().end()
-        if not self._idle and not self._busy and not self._closed:
-            started = await self._started()
-            if self._idle or self._closed:
-                await started.end()
-            else:
-                self._idle.append(started)
+        async with self._choosing:
+            if not self._idle and not self._busy and not self._closed:
+                self._idle.append(await self._started())
+        if self._closed:
+            await self.end_idle()
 
     async def end_idle(self) -> None:
         """Ends those that have nothing to do."""

@@ -38,6 +38,8 @@ class Watching:
         self._opening: asyncio.Task[None] | None = None
         self._cookie: asyncio.Future[bool] | None = None
         """Not written yet: questions that come before it is share it."""
+        self._asked: set[asyncio.Future[bool]] = set()
+        """Written or not, without an answer."""
         self._age = 0
         """Counts the watches; what an older one says comes too late."""
         self._note = ""
@@ -59,6 +61,11 @@ class Watching:
             return WatchState("none", self._note or "the tree is not watched yet")
         return self._watch.state()
 
+    def swept(self, seconds: float) -> None:
+        """Says how long the last sweep took."""
+        if self._watch is not None:
+            self._watch.swept(seconds)
+
     async def settled(self) -> bool:
         """Waits until all that was changed in the tree before this call has been heard. False where that
         cannot be promised."""
@@ -68,6 +75,8 @@ class Watching:
             return False
         if self._cookie is None:
             self._cookie = asyncio.get_running_loop().create_future()
+            self._asked.add(self._cookie)
+            self._cookie.add_done_callback(self._asked.discard)
             asyncio.get_running_loop().create_task(self._ask(self._watch, self._cookie))
         return await asyncio.shield(self._cookie)
 
@@ -77,6 +86,11 @@ class Watching:
         if self._watch is not None:
             self._threads.submit(self._watch.close)
             self._watch = None
+        # A watch that ends answers nobody any more.
+        for cookie in list(self._asked):
+            _tell(cookie, False)
+        self._asked.clear()
+        self._cookie = None
 
     async def _ask(self, watching: Watch, cookie: asyncio.Future[bool]) -> None:
         loop = asyncio.get_running_loop()
@@ -91,7 +105,7 @@ class Watching:
 
         try:
             promised = await loop.run_in_executor(self._threads, written)
-        except Exception:
+        except Exception:  # noqa: BLE001 - a watch that fails is a tree that is swept
             log.exception("a watch failed")
             promised = False
         if not promised:

@@ -83,7 +83,7 @@ def update(
     conventions: Conventions,
     paths: Collection[str],
     *,
-    since: int | None = None,
+    since: int = 0,
     workers: int | None = None,
     progress: Callable[[Progress], None] | None = None,
     parse: Parse | None = None,
@@ -94,8 +94,8 @@ def update(
     """As `build`, but looks only at some paths of the tree: files, and folders with all below them.
 
     Only what the store knows of these is compared. The whole tree is swept all the same where the
-    store is not one of these conventions and parsers, is not of revision `since` (somebody else has
-    written it), or is not there yet: `BuildResult.whole` says so. `spare` parses what is little.
+    store is not one of these conventions and parsers, is older than revision `since` (somebody put
+    another in its place), or is not there yet: `BuildResult.whole` says so. `spare` parses what is little.
     Raises what `build` raises.
     """
     job = _job(root, conventions, parse, version, workers, progress, limits)._replace(spare=spare)
@@ -103,7 +103,7 @@ def update(
         before = writer.meta()
         ours = _kinds(conventions, job.version)
         known = ours == {name: before.get(name) for name in ours}
-        if not known or (since is not None and before.get("revision") != str(since)):
+        if not known or int(before["revision"]) < since:
             return _guarded(writer, job, None)
         return _guarded(writer, job, paths)
 

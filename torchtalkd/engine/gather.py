@@ -91,8 +91,8 @@ def gather(
 ) -> Generator[tuple[FileRecord, Rows], None, None]:
     """Yields the record and rows of each file that is to be replaced, in no promised order.
 
-    `marked` are the files that once cost a worker; files that are new get ids from `next_id`. Raises TreeError when the tree goes away
-    meanwhile, and what `read_all` raises.
+    `marked` are the files that once cost a worker; files that are new get ids from `next_id`. Raises
+    TreeError when the tree goes away meanwhile, and what `read_all` raises.
     """
     recipes: dict[int, str] = {}
     tasks = []

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Container, Iterable
+from collections.abc import Container, Iterable, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import NamedTuple
 
 from torchtalkd.conventions import Conventions
@@ -41,7 +42,7 @@ class Sweep(NamedTuple):
     blind: dict[str, str]
     """Folders that could not be listed ('' is the root), with the reason. What is below them is
     not known: neither there nor gone."""
-    links: dict[str, str] = {}
+    links: Mapping[str, str] = MappingProxyType({})
     """Files that are symbolic links within the tree, and where they lead: a change there is one here."""
 
 

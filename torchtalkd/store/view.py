@@ -62,7 +62,7 @@ class View:
         self._db.close()
 
     def repin(self) -> bool:
-        """Holds the revision by a new transaction, which needs nothing of the writer's log; False if it is old."""
+        """Holds the revision by a new transaction, apart from the writer's log; False if it is old."""
         self._db.execute("ROLLBACK")
         self._db.execute("BEGIN")
         found = self._db.execute("SELECT value FROM meta WHERE name = 'revision'").fetchone()
