@@ -182,7 +182,8 @@ def _die_after(calls: int) -> None:
 
 def _bytes(path: Path) -> bytes:
     try:
-        return path.read_bytes()
+        # A pipe would be waited for.
+        return path.read_bytes() if path.is_file() else b""
     except OSError:
         return b""
 

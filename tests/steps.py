@@ -15,6 +15,7 @@ from typing import Final
 
 from tests.histories import MANIFESTS, PLACES, SNIPPETS, World, save_text
 
+
 def append(world: World, a: int, b: int) -> None:
     path = world.file(a)
     world.write(path, world.read(path) + SNIPPETS[b % len(SNIPPETS)])

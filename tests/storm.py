@@ -84,6 +84,8 @@ def edit(path: Path, chance: random.Random) -> None:
 
 def _edited_yaml(data: bytes, chance: random.Random) -> bytes:
     head, *entries = re.split(rb"(?m)^(?=- )", data)
+    if not entries:
+        return data
     kept = [entry for entry in entries if chance.random() > 0.02]
     for _ in range(max(1, len(entries) // 50)):
         at, to = chance.randrange(len(kept)), chance.randrange(len(kept))

@@ -111,7 +111,8 @@ def follow(root: Path, folder: Path, count: int, chance: random.Random) -> None:
             after = real.entries()
             with open_view(folder) as view:
                 assert {file.path for file in view.files()} == after.keys(), done
-            touched = [path for path, entry in after.items() if before.get(path) != entry and not entry.refused]
+            moved = [path for path, entry in after.items() if before.get(path) != entry]
+            touched = [path for path in moved if not after[path].refused]
             some = set(chance.sample(touched, min(MOST, len(touched))))
             if some:
                 assert facts(folder, some) == parsed_anew(real, some), done
