@@ -13,7 +13,7 @@ from tests.bench.daemon import NAMES, Agent
 from tests.conftest import DEMO_TREE
 from tests.daemons import new_home
 from tests.storm import grow, make_commits
-from tests.storming import Truth, places, settled, storm, wrong
+from tests.storming import Truth, answered, fresh_store, places, settled, storm, wrong
 
 WAVES = 60
 CLIENTS = 3
@@ -32,8 +32,14 @@ def agents(tree: Path) -> Iterator[list[Agent]]:
                 agent.end()
 
 
-def through_the_storm(tree: Path, folder: Path, commits: list[str], names: list[str], rounds: int) -> None:
-    truth = Truth(tree, folder, commits, names)
+def through_the_storm(tree: Path, folder: Path, count: int, names: list[str], rounds: int) -> None:
+    before = fresh_store(tree, folder / "before")
+    # What the answers cite is among the files that differ.
+    cited = {place.file for text in answered(before, names).values() for place in places(text)}
+    made = make_commits(tree, count, always=sorted(cited))
+    assert made.files >= count * 0.95
+    commits = [made.before, made.after]
+    truth = Truth(tree, {made.before: before, made.after: fresh_store(tree, folder / "after")}, names)
     with agents(tree) as clients:
         log = storm(truth, clients, commits, rounds)
         late = settled(truth, clients, log.stays[-1].commit)
@@ -46,10 +52,8 @@ def test_a_small_tree_in_a_storm(tmp_path: Path) -> None:
     tree = tmp_path / "tree"
     shutil.copytree(DEMO_TREE, tree)
     grow(tree, WAVES)
-    commits = make_commits(tree, 200)
-    assert commits.files >= 190
     names = ["mul", "aten::wave3", "wave7", "torch.wave11", "wave20_cpu", "wave31_twice", "matmul", "add"]
-    through_the_storm(tree, tmp_path, [commits.before, commits.after], names, rounds=24)
+    through_the_storm(tree, tmp_path, 200, names, rounds=24)
 
 
 @pytest.mark.full
@@ -57,11 +61,4 @@ def test_a_small_tree_in_a_storm(tmp_path: Path) -> None:
 def test_pytorch_in_a_storm(pytorch_tree: Path, tmp_path: Path) -> None:
     tree = tmp_path / "tree"
     shutil.copytree(pytorch_tree, tree, symlinks=True, ignore=shutil.ignore_patterns(".git"))
-    make_commits(tree, 0)
-    names = list(NAMES)
-    # What the answers cite is among the files that differ.
-    before = Truth(tree, tmp_path / "before", ["HEAD"], names)
-    cited = {place.file for said in before.answers.values() for place in places(said.text)}
-    commits = make_commits(tree, 2000, always=sorted(cited))
-    assert commits.files >= 1900
-    through_the_storm(tree, tmp_path, [commits.before, commits.after], names, rounds=6)
+    through_the_storm(tree, tmp_path, 2000, list(NAMES), rounds=6)
