@@ -23,9 +23,9 @@ from tests.daemons import PATIENCE, Home, alive, children, new_home, until
 from torchtalkd import wire
 from torchtalkd.cache import index_folder
 from torchtalkd.daemon import host as hosts
-from torchtalkd.daemon import tree as trees
 from torchtalkd.daemon.claim import acquire, clear_old
 from torchtalkd.daemon.host import Handle, Host
+from torchtalkd.daemon.watching import Watching
 from torchtalkd.frontends.host import NotReady
 from torchtalkd.queries.search import search
 from torchtalkd.queries.trace import trace
@@ -404,9 +404,12 @@ def test_edits_are_followed(environ: dict[str, str], mini_tree: Path) -> None:
 def test_no_answer_cites_an_older_text(
     environ: dict[str, str], mini_tree: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # A tree that takes long to look at is not looked at for each question.
-    monkeypatch.setattr(trees, "QUICK_SECONDS", -1.0)
-    monkeypatch.setattr(trees, "FRESH_SECONDS", 1e9)
+    # Nothing is heard of the tree, though it was promised.
+    async def promised(_: Watching) -> bool:
+        return True
+
+    monkeypatch.setattr(Watching, "settled", promised)
+    monkeypatch.setattr(Watching, "_pass_on", lambda self, age, batch: batch.sweep and self._heard(batch))
     path = mini_tree / "aten/src/ATen/native/LinearAlgebra.cpp"
 
     async def work(host: Host) -> None:
@@ -421,7 +424,7 @@ def test_no_answer_cites_an_older_text(
         assert lines(answer) == [line + 3 for line in first]
         # Touched only: one look, and then it is known again.
         os.utime(path, (1, 1))
-        assert (await handle.ask(lambda view: trace(view, "matmul"))).standing.waiting == 0
+        assert (await handle.ask(lambda view: trace(view, "matmul"), 10.0)).standing.waiting == 0
 
     hosted(work)
 
@@ -432,12 +435,13 @@ def test_a_question_is_not_held_up_by_a_long_build(environ: dict[str, str], mini
         held = lock.acquire(index_folder(mini_tree, environ))
         try:
             answer = await handle.ask(lambda view: trace(view, "mul"))
+            assert answer.found
+            assert answer.standing.waiting >= 1
+            while "is being written by process" not in handle.state().error:
+                await handle.ask(lambda view: trace(view, "mul"))
         finally:
             held.release()
-        assert answer.found
-        assert answer.standing.waiting >= 1
-        assert "is being written by process" in handle.state().error
-        assert (await handle.ask(lambda view: trace(view, "mul"))).standing.waiting == 0
+        assert (await handle.ask(lambda view: trace(view, "mul"), 10.0)).standing.waiting == 0
         assert handle.state().error == ""
 
     hosted(work)
