@@ -128,6 +128,8 @@ def _call_of(arguments: Node) -> Node:
 
 def binding_method(collector: Collector, scope: Scope, name_node: Node, name: str) -> bool:
     """A method that binds a name, on a library, a pybind module or class, or RegisterOperators."""
+    if not (scope.library or collector.mentions_pybind11 or collector.mentions_register_operators):
+        return False
     call = name_node.parent
     while call is not None and call.type != "call_expression":
         call = call.parent

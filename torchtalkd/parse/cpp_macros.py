@@ -170,9 +170,8 @@ def _balanced(text: str) -> bool:
 
 def _read(collector: Collector, text: str, chunks: list[Chunk], grammar: str) -> Collector:
     """Walk a text of chunks; macros of the file are not expanded again."""
-    data = blanked(
-        text.encode("utf-8", "replace"), collector.spelling.blank, collector.spelling.blank_arguments
-    )
+    data = text.encode("utf-8", "replace")
+    data = blanked(data, collector.spelling.blank_in(data), collector.spelling.blank_arguments)
     nothing: Mapping[str, Macro] = {}
     made = Collector(
         collector.path, collector.language, Text(data), collector.spelling, directives(b""), nothing

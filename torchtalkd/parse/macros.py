@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 
 from torchtalkd.parse.cpp_text import Macro
 
@@ -58,7 +59,7 @@ def substitute(macro: Macro, values: list[str]) -> str:
         else:
             table[parameter] = values[index] if index < len(values) else ""
     out: list[str] = []
-    tokens = _TOKEN.findall(macro.body)
+    tokens = _tokens(macro.body)
     index = 0
     while index < len(tokens):
         token = tokens[index]
@@ -74,6 +75,12 @@ def substitute(macro: Macro, values: list[str]) -> str:
             out.append(token)
         index += 1
     return "".join(out)
+
+
+@lru_cache(maxsize=64)
+def _tokens(body: str) -> list[str]:
+    """The tokens of a macro's body; kept, for a macro is used many times in a row. Not to be changed."""
+    return _TOKEN.findall(body)
 
 
 def expand(

@@ -206,6 +206,7 @@ def _hide(out: Outline, parameters: list[tuple[int, bytes]], bound: list[tuple[b
     # Only now all names of the module are known: those of a function that are equal hide them.
     names, definitions, data = out.names, out.definitions, out.data
     known = names.top.keys() | names.local
+    has_operators = b"ops" in data
     for ordinal, text in parameters:
         hidden = known.intersection(_PARAMETER.findall(text))
         for name in hidden:
@@ -217,8 +218,11 @@ def _hide(out: Outline, parameters: list[tuple[int, bytes]], bound: list[tuple[b
             elif node.parent is not None and node.parent.type == "assignment":
                 out.assigned.append(Assigned(node, owner))
             continue
-        end = node.end_byte
-        if b"ops" in data[end : end + 80] and _bind_operators(out, text, owner, node):
+        if (
+            has_operators
+            and b"ops" in data[node.end_byte : node.end_byte + 80]
+            and _bind_operators(out, text, owner, node)
+        ):
             continue
         if text in known:
             inside = names.scoped.get(owner)
