@@ -17,13 +17,16 @@ from tests.storming import Truth, answered, fresh_store, places, settled, storm,
 
 WAVES = 60
 CLIENTS = 3
+BUILD_SECONDS = 900
 
 
 @contextmanager
 def agents(tree: Path) -> Iterator[list[Agent]]:
     """Clients of a daemon that has the tree indexed."""
     with new_home() as home:
-        assert home.run("index", "build", "--source", tree).returncode == 0
+        building = home.start("index", "build", "--source", tree)
+        building.communicate(timeout=BUILD_SECONDS)
+        assert building.returncode == 0
         started = [Agent(home, tree) for _ in range(CLIENTS)]
         try:
             yield started

@@ -209,7 +209,7 @@ def main() -> None:
         aside.mkdir()
         shutil.copytree(given.tree, tree, symlinks=True, ignore=shutil.ignore_patterns(".git"))
         make_commits(tree, 0)
-        print(home.run("index", "build", "--source", tree).stdout, end="", flush=True)
+        print(home.start("index", "build", "--source", tree).communicate()[0], end="", flush=True)
         starts(home, tree, given.rounds)
         agent = Agent(home, tree)
         until_settled(agent)

@@ -1,8 +1,9 @@
-"""Which files does the tree have now? Stats only; no file is opened.
+"""Which files does the tree have now? Stats only; no file of it is opened.
 
 Folders that are symbolic links are not followed, so there are no loops. A file that is a
-link is read as if it stood there, unless it leads out of the tree. The tests are in
-`tests/test_engine.py`.
+link is read as if it stood there, unless it leads out of the tree. Another work tree of the
+repository that lies within is left out: it is a root of its own, with all the same names. The
+tests are in `tests/test_engine.py` and `tests/test_situations.py`.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from typing import Final, NamedTuple
 from torchtalkd.conventions import Conventions
 from torchtalkd.conventions.files import ignored, language_of, role_of
 from torchtalkd.conventions.values import Files
+from torchtalkd.vcs import is_linked_work_tree
 
 
 class Entry(NamedTuple):
@@ -122,6 +124,8 @@ class _Walk:
         except OSError as error:
             self.blind[folder] = error.strerror or str(error)
             return []
+        if folder and any(item.name == ".git" for item in listed) and self._is_other(folder):
+            return []
         folders = []
         prefix = folder + "/" if folder else ""
         for item in listed:
@@ -150,12 +154,16 @@ class _Walk:
         if ignored(self._files, folder):
             return False
         try:
-            return stat.S_ISDIR(os.lstat(os.path.join(self.top, folder)).st_mode)
+            found = os.lstat(os.path.join(self.top, folder))
+            return stat.S_ISDIR(found.st_mode) and not self._is_other(folder)
         except (FileNotFoundError, NotADirectoryError):
             return False
         except OSError as error:
             self.blind[folder] = error.strerror or str(error)
             return False
+
+    def _is_other(self, folder: str) -> bool:
+        return is_linked_work_tree(Path(self.top, folder))
 
     def _file(self, path: str, item: os.DirEntry[str]) -> None:
         language = language_of(self._files, path)
