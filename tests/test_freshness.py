@@ -22,8 +22,8 @@ from tests.test_daemon import hosted, opened
 from torchtalkd.cache import index_folder
 from torchtalkd.changes import ChangeBatch
 from torchtalkd.conventions import load
-from torchtalkd.daemon import freshness
 from torchtalkd.daemon import host as hosts
+from torchtalkd.daemon import second_look
 from torchtalkd.daemon.freshness import MOST_PATHS, Freshness
 from torchtalkd.daemon.host import Handle, Host
 from torchtalkd.daemon.keepers import BuildFailed, Built, Keepers
@@ -256,7 +256,9 @@ def test_a_rule_of_the_trees_manifest_is_obeyed_at_once(environ: dict[str, str],
     async def work(host: Host) -> None:
         handle = await opened(host, tree, environ)
         assert (await traced(handle, "mul_kernel")).found
-        manifest.write_text('format = 1\nextends = "pytorch"\n[files]\nignore = ["aten/src/ATen/native/cpu/**"]\n')
+        manifest.write_text(
+            'format = 1\nextends = "pytorch"\n[files]\nignore = ["aten/src/ATen/native/cpu/**"]\n'
+        )
         assert not [item for item in (await traced(handle, "mul_kernel")).items if "/cpu/" in item.file]
         # What is ignored is not heard any more, what is not is.
         (tree / NATIVE / "cpu/New.cpp").write_text("namespace at::native { int ignored_now(); }")
@@ -396,7 +398,7 @@ async def turned(state: Callable[[], object]) -> None:
 def test_what_was_just_read_is_looked_at_once_more(
     environ: dict[str, str], tree: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(freshness, "AGAIN_SECONDS", 0.2)
+    monkeypatch.setattr(second_look, "AGAIN_SECONDS", 0.2)
     asked = spied(monkeypatch)
 
     async def work(host: Host) -> None:

@@ -349,7 +349,9 @@ def test_arguments_are_checked_and_cleaned() -> None:
     assert checked("trace", {"function_name": "\ud800x"}) == {"func": "\\ud800x"}
     with pytest.raises(Refused, match="no argument"):
         checked("search", {"func": "a"})
-    assert usage("search") == "search(query, mode=bindings|kernels, backend=text, limit=1…200)"
+    assert usage("search") == (
+        "search(query, mode=bindings|kernels, backend=text, limit=1…200, wait=true|false)"
+    )
 
 
 # -- size

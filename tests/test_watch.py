@@ -27,9 +27,8 @@ from watchdog.observers.inotify_c import InotifyConstants, InotifyEvent, Inotify
 
 from tests.watching import PATIENCE, STYLES, Heard, covers, renamed_over, settle
 from torchtalkd.changes import ChangeBatch, Why
-from torchtalkd.watch import Watch, limits, native, polling, watch
+from torchtalkd.watch import Watch, limits, mounts, native, polling, watch
 from torchtalkd.watch.fsevents import FSEvents
-from torchtalkd.watch.mounts import kind_of, silent_mounts
 from torchtalkd.watch.polling import seconds_between
 from torchtalkd.watch.slept import Sleep
 
@@ -253,6 +252,24 @@ def test_links_to_folders_are_not_followed(tree: Path, start: Start, tmp_path: P
     assert heard.whole().paths == {"later", "a.py"}
 
 
+def test_a_link_to_a_file_changes_with_the_file(tree: Path, start: Start, tmp_path: Path) -> None:
+    (tree / "old.cpp").symlink_to("lib/b.cpp")
+    found, heard = start(tree)
+    settle(found)
+    (tree / "new.cu").symlink_to(tree / "lib/deep/c.cu")
+    (tree / "gone.cpp").symlink_to("lib/b.cpp")
+    (tree / "gone.cpp").unlink()
+    settle(found)
+    heard.clear()
+    renamed_over(tree / "lib/b.cpp", "1")
+    settle(found)
+    assert "old.cpp" in heard.whole().paths and "gone.cpp" not in heard.whole().paths
+    heard.clear()
+    (tree / "lib").rename(tmp_path / "lib")
+    settle(found)
+    assert heard.whole().paths == {"lib", "old.cpp", "new.cu"}
+
+
 def test_the_ignore_list_is_asked_before_a_folder_is_watched(tree: Path, start: Start) -> None:
     (tree / "build/deep").mkdir()
     asked = []
@@ -462,7 +479,7 @@ def test_when_the_queue_runs_over_all_is_swept_and_watched_anew(tree: Path, star
     go.clear()
     most = int(Path("/proc/sys/fs/inotify/max_queued_events").read_text())
     paths = [str(tree / "lib/b.cpp"), str(tree / "a.py")]
-    for number in range(most + 100):
+    for number in range(most + 10_000):  # more than the reader takes before it stands still
         os.truncate(paths[number % 2], number)
     (tree / "late").mkdir()
     (tree / "late/e.py").write_text("0")
@@ -477,9 +494,10 @@ def test_when_the_queue_runs_over_all_is_swept_and_watched_anew(tree: Path, star
     assert heard.whole().paths == {"late/e.py"}
 
 
-def test_a_storm_of_saves_is_told_whole_or_swept(tree: Path, start: Start) -> None:
-    """18,000 files renamed over in 600 folders, as fast as it goes."""
-    folders = [tree / f"lib/d{number}" for number in range(600)]
+@pytest.mark.parametrize("count", [60, pytest.param(600, marks=pytest.mark.full)])
+def test_a_storm_of_saves_is_told_whole_or_swept(tree: Path, start: Start, count: int) -> None:
+    """30 files in each of many folders, renamed over as fast as it goes."""
+    folders = [tree / f"lib/d{number}" for number in range(count)]
     for folder in folders:
         folder.mkdir()
     found, heard = start(tree)
@@ -700,8 +718,18 @@ MOUNTS = """\
 """
 
 
-def test_which_file_systems_do_not_tell() -> None:
-    assert {mount.point for mount in silent_mounts(MOUNTS)} == {"/home", "/mnt/my share", "/mnt/c", "/twice"}
+@pytest.fixture
+def mounted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
+    """Says what is mounted."""
+    file = tmp_path / "mountinfo"
+    monkeypatch.setattr(mounts, "_MOUNTS", file)
+    return lambda text: (file.write_text(text), None)[1]
+
+
+def test_which_file_systems_do_not_tell(mounted: Callable[[str], None]) -> None:
+    mounted(MOUNTS)
+    assert mounts.silent_below("/mnt") == {"/mnt/my share", "/mnt/c"}
+    assert mounts.silent_below("/") == {"/home", "/mnt/my share", "/mnt/c", "/twice"}
     for path, kind in {
         "/src/pytorch": "",
         "/home/me/src": "nfs4",
@@ -712,27 +740,36 @@ def test_which_file_systems_do_not_tell() -> None:
         "/mnt/disk/src": "",
         "/twice/src": "",
     }.items():
-        assert kind_of(path, MOUNTS) == kind, path
+        assert mounts.kind_of(path) == kind, path
 
 
-def test_a_mount_that_does_not_tell_is_left_out_and_said(
-    tree: Path, start: Start, monkeypatch: pytest.MonkeyPatch
+def test_a_tree_on_a_mount_that_does_not_tell_is_polled(
+    tree: Path, start: Start, mounted: Callable[[str], None]
 ) -> None:
-    from torchtalkd.watch import mounts
-
-    text = MOUNTS + f"40 22 0:50 / {tree}/lib rw - nfs server:/lib rw\n"
-    file = tree.parent / "mountinfo"
-    file.write_text(text)
-    monkeypatch.setattr(mounts, "_MOUNTS", file)
-    found, _ = start(tree)
-    assert found.state().how == "partly"
-    assert f"{tree}/lib" in found.state().note
-    assert not found.settled(lambda: None)
-    monkeypatch.setattr(mounts, "_MOUNTS", file.with_name("other"))
-    file.with_name("other").write_text(f"40 22 0:50 / {tree.parent} rw - nfs server:/lib rw\n")
+    mounted(f"40 22 0:50 / {tree.parent} rw - nfs server:/lib rw\n")
     found, _ = start(tree)
     assert found.state().how == "polling"
     assert "nfs" in found.state().note
+    assert not found.settled(lambda: None)
+
+
+def test_a_mount_that_does_not_tell_is_left_out_and_said(
+    tree: Path, start: Start, mounted: Callable[[str], None]
+) -> None:
+    """Whenever it comes and goes."""
+    mounted(MOUNTS)
+    found, heard = start(tree)
+    settle(found)
+    heard.clear()
+    mounted(MOUNTS + f"40 22 0:50 / {tree}/lib rw - nfs server:/lib rw\n")
+    heard.until(lambda whole: "folder" in whole.sweep)
+    until(lambda: found.state().how == "partly")
+    assert f"{tree}/lib" in found.state().note
+    assert not found.settled(lambda: None)
+    heard.clear()
+    mounted(MOUNTS)
+    until(lambda: found.settled(lambda: None))
+    assert found.state().how == "native"
 
 
 @pytest.mark.parametrize(

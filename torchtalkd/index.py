@@ -25,6 +25,9 @@ __all__ = ["BuildResult", "Index", "Kept", "is_damaged", "kept_index", "open_ind
 
 POLL_SECONDS: Final = 0.2
 """How often a first build by another process is looked at."""
+LOCKED_SECONDS: Final = 1.0
+"""An index that is written for longer than this is being built; a save takes some milliseconds."""
+_LOCKED_POLL_SECONDS: Final = 0.02
 
 
 class Index(NamedTuple):
@@ -54,11 +57,15 @@ def open_index(
     """
     conventions = load(harness, tree=root)
     waited = False
+    begun = time.monotonic()
     while True:
         try:
             built = build(root, folder, conventions, workers=workers, progress=progress, verify=verify)
             return Index(open_view(folder), built)
         except Locked as locked:
+            if time.monotonic() - begun < LOCKED_SECONDS:
+                time.sleep(_LOCKED_POLL_SECONDS)
+                continue
             if view := _present(folder):
                 say(f"{locked}: this answer is from revision {view.revision}, which was there before")
                 return Index(view, None)

@@ -20,6 +20,7 @@ from typing import Final
 from torchtalkd.changes import NOTHING, ChangeBatch, WatchState
 from torchtalkd.daemon.keepers import DIED, STOPPED, BuildFailed, Built, Keepers
 from torchtalkd.daemon.log import log
+from torchtalkd.daemon.second_look import SecondLook
 from torchtalkd.daemon.watching import Watching
 from torchtalkd.engine.engine import BuildResult
 from torchtalkd.roots import Root
@@ -28,15 +29,12 @@ from torchtalkd.store.errors import Locked
 
 MOST_PATHS: Final = 20_000
 """Paths that wait at the same time; of more the tree is swept, which also bounds the memory."""
-AGAIN_SECONDS: Final = 2.5
-"""After which what was just read is looked at once more: its time then proves something (see
-`engine.plan.SUSPECT_NS`)."""
-AGAIN_PATHS: Final = 2_000
-"""Of more the whole tree is."""
 RETRY_SECONDS: Final = (0.0, 1.0, 2.0, 5.0, 15.0, 30.0)
 """After which a batch that failed is tried again; a question also tries again."""
 LOCKED_SECONDS: Final = (0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
-"""The same while another process writes the index, which may be done in milliseconds."""
+"""The same while another process writes the index, which may be done in milliseconds …"""
+LONG_SECONDS: Final = 1.0
+"""… and is a large build where it takes longer than this."""
 QUICK_SECONDS: Final = 0.05
 """What fails so quickly may be tried for each question."""
 LOG_BYTES: Final = 8 << 20
@@ -86,6 +84,7 @@ class Freshness:
         self._running: asyncio.Task[None] | None = None
         self._step: asyncio.Future[None] | None = None
         self._failures = 0
+        self._failing_since = 0.0
         self._failure: BuildFailed | None = None
         self._tried = -1e9
         self._took = 0.0
@@ -95,9 +94,7 @@ class Freshness:
         self._starting = 0
         """Number of the watch's first batch, until it is heard; 0 when it was."""
         self._start_timer: asyncio.TimerHandle | None = None
-        self._again: set[str] = set()
-        self._again_whole = False
-        self._again_timer: asyncio.TimerHandle | None = None
+        self._second_look = SecondLook(self._look_again)
         self._workers: int | None = None
         self._verify = False
         self._result: BuildResult | None = None
@@ -157,10 +154,11 @@ class Freshness:
         """Ends the watch. What waits is forgotten: a later `open` begins with a sweep."""
         self._closed = True
         self._watching.close()
-        for timer in (self._timer, self._again_timer, self._start_timer):
+        self._second_look.close()
+        for timer in (self._timer, self._start_timer):
             if timer is not None:
                 timer.cancel()
-        self._timer = self._again_timer = self._start_timer = None
+        self._timer = self._start_timer = None
         self._starting = 0
 
     def heard(self, batch: ChangeBatch, *, binding: bool = True) -> int:
@@ -227,17 +225,18 @@ class Freshness:
             if progress:
                 self.listeners.remove(progress)
 
-    @property
-    def _locked(self) -> bool:
+    def _is_locked(self, *, for_long: bool) -> bool:
         """Whether another process writes the index, and it is tried again in a moment."""
-        return self._timer is not None and self.error_kind == Locked.__name__
+        if self._timer is None or self.error_kind != Locked.__name__:
+            return False
+        return for_long or time.monotonic() - self._failing_since < LONG_SECONDS
 
     async def _reached(self, upto: int, *, patient: bool = True) -> bool:
-        """Waits until the index has the batch of a number; False when that fails. Who is `patient` waits
-        while another process writes the index."""
+        """Waits until the index has the batch of a number; False when that fails. While another process
+        writes the index who is `patient` waits on, anybody else a moment only."""
         self._go(asked=True)
         while self._done < upto:
-            if self._running is None and not self._starting and not (patient and self._locked):
+            if self._running is None and not self._starting and not self._is_locked(for_long=patient):
                 return False
             if self._step is None:
                 self._step = asyncio.get_running_loop().create_future()
@@ -326,11 +325,13 @@ class Freshness:
         )
         self._said.extend((time.monotonic(), note) for note in result.notes)
         self._built(built)
-        if result.parsed or not result.whole:
-            self._look_again(batch, result)
+        if not self._closed:
+            self._second_look.after(batch, result)
 
     def _failed(self, error: BuildFailed) -> None:
         self._failure = error
+        if not self._failures:
+            self._failing_since = time.monotonic()
         self.error, self.error_kind = str(error), error.kind
         pauses = LOCKED_SECONDS if error.kind == Locked.__name__ else RETRY_SECONDS
         pause = pauses[min(self._failures, len(pauses) - 1)]
@@ -357,30 +358,13 @@ class Freshness:
 
     # -- afterwards, while nobody waits
 
-    def _look_again(self, batch: ChangeBatch, result: BuildResult) -> None:
-        """A file that was written within the moment of its reading may be another with the same time:
-        some seconds later it is looked at once more."""
-        if result.parsed or result.removed:
-            self._again.update(batch.paths)
-            if result.whole or not result.complete or len(self._again) > AGAIN_PATHS:
-                self._again_whole = True
-        if not (self._again or self._again_whole) or self._closed:
-            return
-        if self._again_timer is not None:
-            self._again_timer.cancel()
-        self._again_timer = asyncio.get_running_loop().call_later(AGAIN_SECONDS, self._due)
-
-    def _due(self) -> None:
-        self._again_timer = None
+    def _look_again(self, batch: ChangeBatch) -> bool:
         if self._running is not None:
-            self._again_timer = asyncio.get_running_loop().call_later(AGAIN_SECONDS, self._due)
-            return
-        paths, whole = self._again, self._again_whole
-        self._again, self._again_whole = set(), False
+            return False
         if log_size(self._folder) > LOG_BYTES:
             self._running = asyncio.get_running_loop().create_task(self._tidied())
-        batch = ChangeBatch(sweep=frozenset({"often"})) if whole else ChangeBatch(frozenset(paths))
         self.heard(batch, binding=False)
+        return True
 
     async def _tidied(self) -> None:
         try:

@@ -35,8 +35,8 @@ PATIENCE: Final = 0.15
 """Seconds that a question waits for what has changed."""
 WAIT_SECONDS: Final = 2.0
 """Seconds that a question waits which asks to; after that it is said that the tree does not settle."""
-REREAD_PATIENCE: Final = 2.0
-"""Seconds that it waits where what it cites has changed …"""
+REREAD_SECONDS: Final = 0.5
+"""Seconds after which it is answered at the latest where what it cites has changed …"""
 REREADS: Final = 3
 """… and how often it is asked again for that."""
 LANE_SECONDS: Final = 0.25
@@ -110,7 +110,8 @@ class Tree:
         self.used = asked = time.monotonic()
         if self.fresh.closed:
             self.fresh.open()
-        certain = await self.fresh.settled(asked + (WAIT_SECONDS if wait else patience))
+        patience = WAIT_SECONDS if wait else patience
+        certain = await self.fresh.settled(asked + patience)
         if not self.has_index():
             raise NotReady(self._why_not_ready())
         found = await self._answered(question)
@@ -120,7 +121,8 @@ class Tree:
             if await self._gone():
                 raise NotReady(self._why_gone())
             # Text of the tree that is older than what stands there must not leave as the answer.
-            reread = await self.fresh.reread(set(found.moved), time.monotonic() + REREAD_PATIENCE)
+            late = asked + max(patience, REREAD_SECONDS)
+            reread = await self.fresh.reread(set(found.moved), late)
             self._views.renew(carried=True)
             found = await self._answered(question)
             if not reread:

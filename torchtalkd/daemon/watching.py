@@ -43,9 +43,11 @@ class Watching:
         self._age = 0
         """Counts the watches; what an older one says comes too late."""
         self._note = ""
+        self._wanted = False
 
     def open(self) -> None:
         """Begins to watch, if that was not begun. The first batch asks for a sweep."""
+        self._wanted = True
         if self._watch is None and self._opening is None:
             self._opening = asyncio.get_running_loop().create_task(self._open())
 
@@ -82,6 +84,7 @@ class Watching:
 
     def close(self) -> None:
         """Ends the watch. It can be opened again."""
+        self._wanted = False
         self._age += 1
         if self._watch is not None:
             self._threads.submit(self._watch.close)
@@ -149,6 +152,9 @@ class Watching:
                 self._threads.submit(opened_watch.close)
         finally:
             self._opening = None
+            if self._wanted and age != self._age:
+                # Closed and opened again meanwhile.
+                self.open()
 
     def _pass_on(self, age: int, batch: ChangeBatch) -> None:
         if age == self._age:

@@ -19,6 +19,10 @@ from torchtalkd.store import rows
 MOST_FILES: Final = 50
 """Changed files beyond which a view begins anew: there is little to gain."""
 
+MOST_KEYS: Final = 200_000
+"""Keys that a view has looked up, beyond which it begins anew: names that nobody asks for any more would
+be carried for ever."""
+
 _FILE = "SELECT id, path, language, role, digest, recipe FROM file"
 """What a file's facts depend on. Its stat is not among them: who wants to know that asks `View.file`."""
 _SAME = ("harness", "fingerprint", "rules")
@@ -31,6 +35,8 @@ def carry(former: Any, view: Any) -> bool:
     Both are Views, at rest. They share values afterwards, which nobody changes.
     """
     if any(former.meta(name) != view.meta(name) for name in _SAME):
+        return False
+    if max(map(len, (former._definitions, former._named, former._counted, former._targets_kept))) > MOST_KEYS:
         return False
     before, after = _files(former), _files(view)
     changed = {number for number, row in before.items() if after.get(number) != row}

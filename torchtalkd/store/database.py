@@ -38,8 +38,11 @@ def open_view(folder: Path) -> View:
 
 
 def open_teller(folder: Path) -> Teller:
-    """What tells of new revisions of a folder's store. Raises what `open_view` raises."""
-    return Teller(folder, _reading(folder))
+    """What tells of new revisions of a folder's store, or says soon that it cannot. Raises what
+    `open_view` raises."""
+    connection = _reading(folder)
+    connection.execute("PRAGMA busy_timeout = 50")
+    return Teller(folder, connection)
 
 
 def _reading(folder: Path) -> sqlite3.Connection:

@@ -33,25 +33,20 @@ class Mount(NamedTuple):
     kind: str
 
 
-def silent_mounts(text: str | None = None) -> list[Mount]:
-    """The mounts from which no events come; none where that cannot be known. `text` is that of
-    `/proc/self/mountinfo` (proc(5))."""
-    if text is None:
-        try:
-            text = _MOUNTS.read_text("utf-8", "surrogateescape")
-        except OSError:
-            return []
-    return [mount for mount in _mounts(text) if _is_silent(mount.kind)]
+def mounts_below(folder: str) -> list[Mount]:
+    """What is mounted in a folder (a real path)."""
+    return [mount for mount in _mounts() if mount.point != folder and _inside(mount.point, folder)]
 
 
-def kind_of(path: str, text: str | None = None) -> str:
-    """The kind of file system that a real path is on when no events come from it; '' otherwise."""
-    if text is None:
-        try:
-            text = _MOUNTS.read_text("utf-8", "surrogateescape")
-        except OSError:
-            return ""
-    over = [mount for mount in _mounts(text) if _inside(path, mount.point)]
+def silent_below(folder: str) -> set[str]:
+    """The mounts in a folder from which no events come."""
+    return {mount.point for mount in mounts_below(folder) if _is_silent(mount.kind)}
+
+
+def kind_of(path: str) -> str:
+    """The kind of file system that a real path is on when no events come from it; '' otherwise, and
+    where it cannot be known."""
+    over = [mount for mount in _mounts() if _inside(path, mount.point)]
     # Of several on one point the last one mounted is seen; max() keeps the first of equals.
     nearest = max(reversed(over), key=lambda mount: len(mount.point), default=None)
     return nearest.kind if nearest is not None and _is_silent(nearest.kind) else ""
@@ -65,7 +60,12 @@ def _inside(path: str, point: str) -> bool:
     return path == point or path.startswith(point.rstrip("/") + "/")
 
 
-def _mounts(text: str) -> list[Mount]:
+def _mounts() -> list[Mount]:
+    """All that is mounted, in this order; none where the system has no such list (proc(5))."""
+    try:
+        text = _MOUNTS.read_text("utf-8", "surrogateescape")
+    except OSError:
+        return []
     found = []
     for line in text.splitlines():
         # 36 35 98:0 /mnt1 /mnt2 rw,noatime master:1 - ext3 /dev/root rw

@@ -31,6 +31,7 @@ from watchdog.observers.inotify_c import (
 from torchtalkd.watch.backend import Ear
 from torchtalkd.watch.git_folders import GitFolder, git_places, is_locked, meaning, ref_folders
 from torchtalkd.watch.limits import BUDGET, Budget, too_few_watches
+from torchtalkd.watch.links import Links
 
 _GONE: Final = Mask(InotifyConstants.IN_MOVED_FROM | InotifyConstants.IN_DELETE)
 _CAME: Final = Mask(InotifyConstants.IN_MOVED_TO | InotifyConstants.IN_CREATE | InotifyConstants.IN_ATTRIB)
@@ -87,6 +88,7 @@ class Inotify:
         self._numbers = itertools.count(1)
         self._full = False
         self._elsewhere: set[str] = set()
+        self._links = Links(root)
         self._closed = False
         self._cookies_go_to = next((folder.path for folder in self._git if _writable(folder.path)), "")
         budget.renew()
@@ -198,7 +200,10 @@ class Inotify:
         if event.mask & InotifyConstants.IN_ISDIR:
             self._folder(path, event.mask)
         else:
-            self._ear.changed(path)
+            if event.mask & (_GONE | _CAME):
+                self._links.look(path)
+            for each in (path, *self._links.to(path)):
+                self._ear.changed(each)
 
     def _folder(self, path: str, mask: int) -> None:
         if mask & InotifyConstants.IN_MOVED_FROM:
@@ -207,7 +212,8 @@ class Inotify:
             self._forget(path + "/")
         # Two folders may have changed places, so one that went may be there again.
         self._place(path)
-        self._ear.changed(path)
+        for each in (path, *self._links.below(path)):
+            self._ear.changed(each)
 
     def _happened_in_git(self, folder: GitFolder, event: InotifyEvent) -> None:
         name = os.fsdecode(event.name)
@@ -254,15 +260,18 @@ class Inotify:
                 continue
             try:
                 with os.scandir(full) as found:
-                    names = [item.name for item in found if item.is_dir(follow_symlinks=False)]
+                    listed = [item for item in found if item.is_symlink() or item.is_dir()]
             except OSError:
                 # It went, or may not be read; the folder above tells when that changes.
                 continue
-            waiting += [
-                prefix + name
-                for name in names
-                if name != ".git" and _sayable(name) and not self._ignored(prefix + name)
-            ]
+            for item in listed:
+                path = prefix + item.name
+                if item.name == ".git" or not _sayable(item.name) or self._ignored(path):
+                    continue
+                if item.is_symlink():
+                    self._links.look(path)
+                else:
+                    waiting.append(path)
 
     def _add(self, full: str, place: _Place) -> bool:
         """Watches one folder; False when it is not watched, or what is below it need not be."""
@@ -310,6 +319,7 @@ class Inotify:
         if not prefix:
             self._full = False
             self._elsewhere.clear()
+            self._links = Links(self._root)
 
     def _full_path(self, place: _Place) -> str:
         return os.path.join(self._root, place.prefix.rstrip("/"))

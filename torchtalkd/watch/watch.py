@@ -19,14 +19,14 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from torchtalkd.changes import ChangeBatch, WatchState, Why
 from torchtalkd.watch.backend import Backend
 from torchtalkd.watch.ear import SharedEar
 from torchtalkd.watch.git_folders import COOKIE
 from torchtalkd.watch.limits import too_few_instances
-from torchtalkd.watch.mounts import kind_of, silent_mounts
+from torchtalkd.watch.mounts import Mount, kind_of, mounts_below, silent_below
 from torchtalkd.watch.polling import seconds_between
 from torchtalkd.watch.settle import DEFAULT, Done
 from torchtalkd.watch.slept import Sleep
@@ -58,10 +58,20 @@ def watch(
     `ignored` says of a folder or file, as its path from the root with forward slashes, that nobody
     wants to hear of it; it is called from two threads. `git_folders` are the git folder of the work
     tree and the one that it shares with others; there may be none. `heard` gets the batches, in
-    order, in the watcher's thread; it must be quick and raise nothing. `poll` makes do without the
-    system's events.
+    order, in the watcher's thread, perhaps before this returns; it must be quick and raise nothing.
+    `poll` makes do without the system's events.
     """
     return Watch(root, ignored, git_folders, heard, poll)
+
+
+class _There(NamedTuple):
+    """Which folders a watch is on: when that changes, it must begin anew."""
+
+    root: tuple[int, int] | None
+    """Device and number; None when it is not there."""
+    git: list[tuple[int, int] | None]
+    mounts: list[Mount]
+    """In the root."""
 
 
 class Watch:
@@ -140,7 +150,7 @@ class Watch:
         self._began = time.monotonic()
         self._again = float("inf")
         self._tested = ""
-        self._identities = self._look_up()
+        self._there = self._look_up()
         self._state = self._make_backend(silent=why == "often")
         self._promises = self._backend is not None and self._backend.takes_cookies
         if self._state.how != "none":
@@ -150,7 +160,7 @@ class Watch:
 
     def _make_backend(self, silent: bool) -> WatchState:
         root = os.path.realpath(self._root)
-        if self._identities[0] is None:
+        if self._there.root is None:
             return WatchState("none", f"{self._root} is not there.")
         if self._poll:
             return WatchState("polling", "As was asked for.")
@@ -165,7 +175,7 @@ class Watch:
             self._backend = self._events_of(root)
         except OSError as error:
             self._again = self._began + _AGAIN
-            if error.errno == errno.EMFILE:
+            if error.errno in (errno.EMFILE, errno.ENFILE):
                 return WatchState("polling", too_few_instances())
             return WatchState("polling", f"It cannot be watched: {error.strerror or error}.")
         if self._backend is None:
@@ -179,8 +189,7 @@ class Watch:
             from torchtalkd.watch.native import Inotify
 
             telling = [folder for folder in folders if not kind_of(folder)]
-            silent = {mount.point for mount in silent_mounts()}
-            return Inotify(root, self._ignored, telling, self._ear, silent=silent)
+            return Inotify(root, self._ignored, telling, self._ear, silent=silent_below(root))
         elif sys.platform == "darwin":  # noqa: RET505
             from torchtalkd.watch.fsevents import FSEvents
 
@@ -259,11 +268,14 @@ class Watch:
 
     def _what_changed(self, doubt: bool, now: float) -> Why | None:
         """Why the source of events must be made anew; None: it need not."""
-        before, after = self._identities, self._look_up()
-        if before[0] != after[0]:
+        before, after = self._there, self._look_up()
+        if before.root != after.root:
             return "returned"
-        if before[1:] != after[1:]:
+        if before.git != after.git:
             return "git"
+        if before.mounts != after.mounts:
+            # Nothing tells of a file system that is mounted over a folder.
+            return "folder"
         if doubt:
             # A new folder may have got the number of the old one.
             return "returned"
@@ -273,9 +285,12 @@ class Watch:
             self._again = min(self._again, now + _AGAIN)
         return "folder" if now >= self._again else None
 
-    def _look_up(self) -> list[tuple[int, int] | None]:
-        """Which folders the root and the git folders are now; None for one that is not there."""
-        return [_identity(path) for path in (self._root, *self._git_folders)]
+    def _look_up(self) -> _There:
+        return _There(
+            _identity(self._root),
+            [_identity(folder) for folder in self._git_folders],
+            [] if self._poll else mounts_below(os.path.realpath(self._root)),
+        )
 
     def _sweeps(self) -> tuple[float, Why]:
         """Seconds between sweeps that nothing but time calls for, and their reason."""
