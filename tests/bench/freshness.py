@@ -133,7 +133,7 @@ def starts(home: Home, tree: Path, rounds: int) -> None:
 
 def checkouts(agent: Agent, tree: Path, count: int, rounds: int) -> None:
     """From git's exit until nothing waits, against the parse of the files that differ by two processes."""
-    commits = make_commits(tree, count)
+    commits = make_commits(tree, count, always=FILES.values())
     until_settled(agent)
     times, ratios = [], []
     for turn in range(rounds):
