@@ -41,7 +41,8 @@ class View:
         self._packed: dict[int, list[Packed]] = {}
         self._scopes: dict[int, dict[int, int]] = {}
         self._in_file: dict[int, list[FiledDefinition]] = {}
-        self._counted: dict[str, int] = {}
+        self._counted: dict[str, tuple[int, int]] = {}
+        """How many, and how far it was counted."""
         self.kept: dict[str, Any] = {}
         """What queries derive from this revision and want again: forgotten with the view."""
         self.kept_of_names: dict[tuple[str, str], Any] = {}
@@ -179,16 +180,17 @@ class View:
         """How many definitions and declarations have a key, counted no further than `enough`.
 
         Costs one look into an index, where `definitions` reads each row: a name that the whole
-        tree uses (`size`) is recognised before it is read.
+        tree uses (`size`) is recognised before it is read. What was asked before changes nothing.
         """
         found = self._definitions.get(key)
         if found is not None:
-            return len(found)
-        counted = self._counted.get(key)
-        if counted is None:
+            return min(len(found), enough)
+        counted, most = self._counted.get(key, (0, 0))
+        if counted == most < enough:
             rows_found = self._db.execute("SELECT id FROM definition WHERE key = ? LIMIT ?", (key, enough))
-            counted = self._counted[key] = len(rows_found.fetchall())
-        return counted
+            counted = len(rows_found.fetchall())
+            self._counted[key] = (counted, enough)
+        return min(counted, enough)
 
     def definitions_in(self, file: File) -> list[FiledDefinition]:
         """All definitions of a file, in the order of their ordinals."""
