@@ -10,6 +10,7 @@ from __future__ import annotations
 import sqlite3
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator
+from operator import attrgetter
 from typing import Any
 
 from torchtalkd.facts import File, FiledDefinition, FiledReference, Problem, Reference
@@ -144,7 +145,7 @@ class View:
         """All definitions and declarations with a key, in no promised order."""
         found = self._definitions.get(key)
         if found is None:
-            found = self._filed(self._db.execute(f"{_DEFINITION} WHERE key = ?", (key,)))
+            found = self._placed(self._db.execute(f"{_DEFINITION} WHERE key = ?", (key,)))
             self._definitions[key] = found
         return found
 
@@ -155,7 +156,7 @@ class View:
             return [definition for definition in found if definition.fact.name == name]
         known = self._named.get((key, name))
         if known is None:
-            known = self._filed(self._db.execute(f"{_DEFINITION} WHERE key = ? AND name = ?", (key, name)))
+            known = self._placed(self._db.execute(f"{_DEFINITION} WHERE key = ? AND name = ?", (key, name)))
             self._named[key, name] = known
         return known
 
@@ -166,7 +167,7 @@ class View:
             return [definition for definition in found if definition.fact.kind == kind]
         known = self._of_kind.get((key, kind))
         if known is None:
-            known = self._filed(self._db.execute(f"{_DEFINITION} WHERE key = ? AND kind = ?", (key, kind)))
+            known = self._placed(self._db.execute(f"{_DEFINITION} WHERE key = ? AND kind = ?", (key, kind)))
             self._of_kind[key, kind] = known
         return known
 
@@ -206,7 +207,7 @@ class View:
         """All definitions of a kind. Quick for the kinds with an index (indexes.sql); for any
         other it reads the whole table."""
         condition = f"kind = ? AND {_INDEXED}" if kind in _INDEXED_KINDS else "kind = ?"
-        return self._filed(self._db.execute(f"{_DEFINITION} WHERE {condition} ORDER BY id", (kind,)))
+        return self._placed(self._db.execute(f"{_DEFINITION} WHERE {condition}", (kind,)))
 
     def keys_of_kind(self, kind: str) -> frozenset[str]:
         """All keys that a definition of a kind has. Cost as `definitions_of_kind`."""
@@ -228,7 +229,7 @@ class View:
         return self._filed(
             self._db.execute(
                 f"{_DEFINITION} WHERE kind IN ({marks}) AND name LIKE ? ESCAPE '\\'"
-                " ORDER BY length(name), name, id LIMIT ?",
+                f" ORDER BY length(name), name, {_PATH_OF_IT}, id LIMIT ?",
                 (*wanted, pattern, limit),
             )
         )
@@ -253,21 +254,11 @@ class View:
 
     def library_uses(self) -> list[FiledDefinition]:
         """The macro uses that stand in a library block. Reads all macro uses."""
-        return self._filed(
-            self._db.execute(
-                f"{_DEFINITION} WHERE key >= 'macro:' AND key < 'macro;' AND kind = 'macro_use'"
-                """ AND detail LIKE '%"library":"_%'"""
-            )
-        )
+        return self._macros("macro_use", '%"library":"_%')
 
     def making_macros(self) -> list[FiledDefinition]:
         """The macros that make definitions in the files that use them. Reads all macros."""
-        return self._filed(
-            self._db.execute(
-                f"{_DEFINITION} WHERE key >= 'macro:' AND key < 'macro;' AND kind = 'macro'"
-                """ AND detail LIKE '%"makes":%'"""
-            )
-        )
+        return self._macros("macro", '%"makes":%')
 
     def dispatch_keys(self) -> frozenset[str]:
         """All dispatch keys that something is registered under. Reads the registrations' rows."""
@@ -295,6 +286,7 @@ class View:
         ):
             row = packed(key, name, kind, sites)
             found.extend(unpacked(self.file_of(row_id), row, 0, len(row.lines)))
+        found.sort(key=_BY_PATH)
         return found
 
     def references_in(self, file: File) -> list[FiledReference]:
@@ -346,6 +338,13 @@ class View:
             found.append(known)
         return found
 
+    def _macros(self, kind: str, detail: str) -> list[FiledDefinition]:
+        which = "key >= 'macro:' AND key < 'macro;' AND kind = ? AND detail LIKE ?"
+        return self._placed(self._db.execute(f"{_DEFINITION} WHERE {which}", (kind, detail)))
+
+    def _placed(self, cursor: sqlite3.Cursor) -> list[FiledDefinition]:
+        return sorted(self._filed(cursor), key=_BY_PLACE)
+
     def _targets(self, where: str, value: int | str) -> list[FiledReference]:
         found = self._targets_kept.get((where, value))
         if found is None:
@@ -358,6 +357,7 @@ class View:
                     f"SELECT id, owner, key, name, kind, line, col FROM target WHERE {where}", (value,)
                 )
             ]
+            found.sort(key=_BY_PATH)
             self._targets_kept[where, value] = found
         return found
 
@@ -388,10 +388,13 @@ class View:
         return found
 
 
+# The ids of files tell in which order they came: no answer may depend on that.
+_BY_PATH, _BY_PLACE = attrgetter("file.path"), attrgetter("file.path", "id")
 _INDEXED_KINDS = ("operator", "schema", "derivative", "stub", "stub_kernel", "library")
 _INDEXED = "kind IN ('operator','schema','derivative','stub','stub_kernel','library')"
 _FILE = "SELECT id, path, language, role, digest FROM file"
 _STAT = "SELECT path, size, mtime_ns, inode, ctime_ns FROM file"
+_PATH_OF_IT = f"(SELECT path FROM file WHERE file.id = definition.id >> {rows.ID_BITS})"
 _DEFINITION = (
     "SELECT id, key, name, kind, line, col, end_line, scope, flags, signature, dispatch_key, convention,"
     " guard, detail FROM definition"
