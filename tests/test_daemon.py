@@ -418,9 +418,9 @@ def test_no_answer_cites_an_older_text(
         def lines(answer: Any) -> list[int]:
             return [item.line for item in answer.items if item.file.endswith("/LinearAlgebra.cpp")]
 
-        first = lines(await handle.ask(lambda view: trace(view, "matmul")))
+        first = lines(await handle.ask(lambda view: trace(view, "matmul"), 10.0))
         path.write_text("\n\n\n" + path.read_text("utf-8"), "utf-8")
-        answer = await handle.ask(lambda view: trace(view, "matmul"))
+        answer = await handle.ask(lambda view: trace(view, "matmul"), 10.0)
         assert lines(answer) == [line + 3 for line in first]
         # Touched only: one look, and then it is known again.
         os.utime(path, (1, 1))

@@ -22,8 +22,8 @@ from tests.test_daemon import hosted, opened
 from torchtalkd.cache import index_folder
 from torchtalkd.changes import ChangeBatch
 from torchtalkd.conventions import load
+from torchtalkd.daemon import freshness, second_look
 from torchtalkd.daemon import host as hosts
-from torchtalkd.daemon import second_look
 from torchtalkd.daemon.freshness import MOST_PATHS, Freshness
 from torchtalkd.daemon.host import Handle, Host
 from torchtalkd.daemon.keepers import BuildFailed, Built, Keepers
@@ -412,6 +412,26 @@ def test_what_was_just_read_is_looked_at_once_more(
         seen = len(asked)
         assert (await traced(handle, "quite_new")).found
         assert len(asked) == seen
+
+    hosted(work)
+
+
+def test_the_log_does_not_grow_without_end(
+    environ: dict[str, str], tree: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(freshness, "LOG_BYTES_AT_ONCE", 200_000)
+    log = index_folder(tree, environ) / "index.db-wal"
+    path = tree / NATIVE / "New.cpp"
+
+    async def work(host: Host) -> None:
+        handle = await opened(host, tree, environ)
+        largest = 0
+        for n in range(40):
+            names = "".join(f"int quite_new_{n}_{i}();\n" for i in range(100))
+            path.write_text(f"namespace at::native {{ {names} }}")
+            assert (await traced(handle, f"quite_new_{n}_7")).found
+            largest = max(largest, log.stat().st_size)
+        assert largest < 600_000
 
     hosted(work)
 

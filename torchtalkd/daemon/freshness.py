@@ -85,6 +85,8 @@ class Freshness:
         self._step: asyncio.Future[None] | None = None
         self._failures = 0
         self._failing_since = 0.0
+        self._log_left = 0
+        """Bytes of the -wal that could not be put away the last time: not tried again at once."""
         self._failure: BuildFailed | None = None
         self._tried = -1e9
         self._took = 0.0
@@ -283,10 +285,11 @@ class Freshness:
                 self.error = self.error_kind = ""
                 self._done = max(self._done, upto)
                 self._worked_off(batch, built)
+                if log_size(self._folder) > max(LOG_BYTES_AT_ONCE, 2 * self._log_left):
+                    # Before those go on who wait for the batch: with their views it could not be done.
+                    await self._shorten()
                 self._stepped()
                 await self._watching.conform(built.fingerprint)
-                if log_size(self._folder) > LOG_BYTES_AT_ONCE:
-                    await self._shorten()
         finally:
             self._running = None
             self._current = NOTHING
@@ -375,10 +378,14 @@ class Freshness:
             self._go()
 
     async def _shorten(self) -> None:
-        # If that cannot be done now, it is tried after a later batch.
+        # First the views go on to the newest revision, then, when all of it stands in the database, they
+        # begin anew and hold up nothing any more. If it cannot be done now, it is tried later.
+        loop = asyncio.get_running_loop()
         with suppress(BuildFailed):
-            await self._keepers.checkpoint(str(self._folder))
-        self._at_rest()
+            for _ in range(2):
+                await loop.run_in_executor(None, self._at_rest)
+                await self._keepers.checkpoint(str(self._folder))
+        self._log_left = log_size(self._folder)
 
 
 def _on_loop(moment: float) -> float:

@@ -32,7 +32,7 @@ MOST_TREES: Final = 8
 THREADS: Final = 4
 """For questions that take long; quick ones go one after the other (see `Tree`)."""
 REST_SECONDS: Final = 60.0
-"""Without a question for this long, caches are given back."""
+"""Without a question or a change for this long, caches are given back."""
 
 
 class Handle:
@@ -119,7 +119,8 @@ class Host:
         """Gives back what only makes questions quicker, once in each quiet time. A keeper stays at hand
         where `sessions` may ask any moment."""
         far = (self._asked, *(tree.fresh.tried for tree in self._trees.values()))
-        if far == self._rested or self.quiet_seconds < REST_SECONDS:
+        busy = any(tree.busy for tree in self._trees.values())
+        if far == self._rested or busy or time.monotonic() - max(far) < REST_SECONDS:
             return
         self._rested = far
         for tree in self._trees.values():

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import os
 import threading
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
 from torchtalkd.store.carry import carry
 from torchtalkd.store.database import open_teller, open_view
+from torchtalkd.store.errors import StoreError
 from torchtalkd.store.teller import Teller
 from torchtalkd.store.view import View
 
@@ -69,11 +71,12 @@ class Views:
     def rest(self) -> None:
         """Lets the idle views begin anew at the revision they are of, so that they do not hold up the use of
         the database's log from its beginning; what they have read stays. One that cannot is closed."""
+        if self._former is not None:
+            # What it has read goes over to its successor; where there is no index any more, nothing does.
+            with suppress(StoreError):
+                self.give(*self.take())
         with self._lock:
             idle, self._idle = self._idle, []
-            former, self._former = self._former, None
-        if former is not None:
-            former.close()
         for age, view in idle:
             if view.repin():
                 self.give(age, view)

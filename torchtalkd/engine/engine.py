@@ -100,7 +100,11 @@ def update(
     """
     job = _job(root, conventions, parse, version, workers, progress, limits)._replace(spare=spare)
     with open_writer(folder, root) as writer, _collector_off():
-        before = writer.meta()
+        try:
+            before = writer.meta()
+        except Unusable as error:
+            writer.set_aside(error)
+            return _guarded(writer, job, None)
         ours = _kinds(conventions, job.version)
         known = ours == {name: before.get(name) for name in ours}
         if not known or int(before["revision"]) < since:

@@ -93,7 +93,7 @@ def open_writer(folder: Path, root: Path, *, verify: bool = False) -> Writer:
 
 def checkpoint(folder: Path) -> None:
     """Puts what stands in the `-wal` into the database, as far as no reader of an older revision prevents
-    it: readers that begin afterwards let the next revision use the `-wal` from its beginning again.
+    it, and empties the `-wal` where all readers have begun since that was done before. Waits for nobody.
 
     Raises NotPermitted, StoreFull, StoreError; does nothing where there is no database.
     """
@@ -102,7 +102,7 @@ def checkpoint(folder: Path) -> None:
             return
         connection = sqlite3.connect(folder / NAME, isolation_level=None, timeout=0)
         try:
-            connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
         finally:
             connection.close()
 
