@@ -142,7 +142,7 @@ class View:
     # -- definitions
 
     def definitions(self, key: str) -> list[FiledDefinition]:
-        """All definitions and declarations with a key, in no promised order."""
+        """All definitions and declarations with a key, by path and place."""
         found = self._definitions.get(key)
         if found is None:
             found = self._placed(self._db.execute(f"{_DEFINITION} WHERE key = ?", (key,)))
@@ -188,8 +188,8 @@ class View:
             return min(len(found), enough)
         counted, most = self._counted.get(key, (0, 0))
         if counted == most < enough:
-            rows_found = self._db.execute("SELECT id FROM definition WHERE key = ? LIMIT ?", (key, enough))
-            counted = len(rows_found.fetchall())
+            found_ids = self._db.execute("SELECT id FROM definition WHERE key = ? LIMIT ?", (key, enough))
+            counted = len(found_ids.fetchall())
             self._counted[key] = (counted, enough)
         return min(counted, enough)
 
@@ -226,13 +226,9 @@ class View:
         wanted = tuple(kinds)
         pattern = "%" + text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_") + "%"
         marks = ",".join("?" * len(wanted))
-        return self._filed(
-            self._db.execute(
-                f"{_DEFINITION} WHERE kind IN ({marks}) AND name LIKE ? ESCAPE '\\'"
-                f" ORDER BY length(name), name, {_PATH_OF_IT}, id LIMIT ?",
-                (*wanted, pattern, limit),
-            )
-        )
+        like = f"{_DEFINITION} WHERE kind IN ({marks}) AND name LIKE ? ESCAPE '\\'"
+        order = f"ORDER BY length(name), name, {_PATH_OF_IT}, id LIMIT ?"
+        return self._filed(self._db.execute(f"{like} {order}", (*wanted, pattern, limit)))
 
     def keys(self, space: str, begin: str = "") -> list[str]:
         """All distinct keys of a space that something is defined under, whose name has a
@@ -281,9 +277,8 @@ class View:
     def references(self, key: str) -> list[FiledReference]:
         """All other references with a key, by file and place."""
         found: list[FiledReference] = []
-        for row_id, name, kind, sites in self._db.execute(
-            "SELECT id, name, kind, sites FROM reference WHERE key = ? ORDER BY id", (key,)
-        ):
+        with_key = "SELECT id, name, kind, sites FROM reference WHERE key = ? ORDER BY id"
+        for row_id, name, kind, sites in self._db.execute(with_key, (key,)):
             row = packed(key, name, kind, sites)
             found.extend(unpacked(self.file_of(row_id), row, 0, len(row.lines)))
         found.sort(key=_BY_PATH)
