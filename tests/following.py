@@ -57,7 +57,9 @@ class Following:
         asked = tuple(_bytes(self.world.root / name) for name in (".torchtalk.toml", "version.txt"))
         if asked not in _conventions:
             try:
-                _conventions[asked] = load("pytorch", tree=self.world.root)
+                made = load("pytorch", tree=self.world.root)
+                # With a manifest that reads nothing there is no tree.
+                _conventions[asked] = made if made.files.languages else None
             except ManifestError:
                 _conventions[asked] = None
         self.conventions = _conventions[asked] or self.conventions
