@@ -71,7 +71,7 @@ def certain(agent: Agent, name: str, tool: str, **arguments: Any) -> Said:
     return found
 
 
-@some(6, times=20)
+@some(6)
 @given(history=histories("kill"))
 def test_a_history_in_the_daemon(home: Home, history: list[list[Step]]) -> None:
     name = f"{next(_numbers)}"

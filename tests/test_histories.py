@@ -33,7 +33,7 @@ def histories(*more: str) -> st.SearchStrategy[list[list[Step]]]:
     return st.lists(st.lists(step, min_size=1, max_size=10), min_size=1, max_size=4)
 
 
-def some(count: int, times: int = 40) -> settings:
+def some(count: int, times: int = 10) -> settings:
     """How many are tried: always the same ones, or with --full as many times more, new each time."""
     full = settings.get_current_profile_name() == "full"
     return settings(
