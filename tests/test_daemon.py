@@ -401,6 +401,51 @@ def test_edits_are_followed(environ: dict[str, str], mini_tree: Path) -> None:
     hosted(work)
 
 
+def test_an_open_tree_follows_its_own_manifest(environ: dict[str, str], extension_tree: Path) -> None:
+    own = extension_tree / ".torchtalk.toml"
+    head = 'format = 1\nname = "{0}"\nextends = "torch-extension"\n'
+    shape = (
+        '[cpp]\nshapes = [{ name = "WAVES_LIBRARY", shape = "torch_library", options = { form = "def" } }]\n'
+    )
+    source = extension_tree / "csrc" / "own.cpp"
+    source.write_text('WAVES_LIBRARY(waves, m) { m.def("surge(Tensor x) -> Tensor"); }\n')
+
+    async def work(host: Host) -> None:
+        handle = await opened(host, extension_tree, environ)
+
+        async def found() -> bool:
+            return (await handle.ask(lambda view: trace(view, "waves::surge"), 10.0)).found
+
+        assert not await found()
+        own.write_text(head.format("first") + shape)
+        assert await found()
+        own.write_text(head.format("other"))
+        assert not await found()
+        own.write_text("format = 2\n")
+        assert not await found()
+        assert "format 2 is newer" in handle.state().error
+        own.write_text(head.format("first") + shape)
+        assert await found()
+        assert handle.state().error == ""
+        own.unlink()
+        assert not await found()
+        assert handle.state().error == ""
+
+    hosted(work)
+
+
+def test_a_wrong_manifest_is_a_wrong_call_through_the_daemon_too(home: Home, extension_tree: Path) -> None:
+    assert home.run("trace", "ripple", "--source", extension_tree).returncode == 0
+    own = extension_tree / ".torchtalk.toml"
+    own.write_text("format = 1\n[fils]\n")
+    for command in (["trace", "ripple"], ["index", "build"]):
+        refused = home.run(*command, "--source", extension_tree)
+        assert (refused.returncode, refused.stdout) == (2, "")
+        assert refused.stderr.startswith(f"torchtalkd: {own}:2: unknown field 'fils'")
+    own.unlink()
+    assert home.run("trace", "ripple", "--source", extension_tree).returncode == 0
+
+
 def test_no_answer_cites_an_older_text(
     environ: dict[str, str], mini_tree: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import random
 import signal
@@ -383,6 +384,15 @@ def test_workers_that_do_not_start_are_an_error(tree: Tree, monkeypatch: pytest.
         tree.build()
 
 
+def test_no_worker_outlives_a_first_build_that_has_nothing_for_it(tree: Tree, tmp_path: Path) -> None:
+    with pytest.raises(TreeError):
+        build(tmp_path / "missing", tmp_path / "index", CONVENTIONS, workers=2)
+    assert not multiprocessing.active_children()
+    tree.write({"a.cpp": "def a"})
+    assert tree.build().complete
+    assert not multiprocessing.active_children()
+
+
 def _ends_at_once(*_: object) -> None:
     os._exit(7)
 
@@ -455,6 +465,8 @@ def test_a_file_that_cannot_be_read_makes_the_index_incomplete(
     tree.write({"a.cpp": "def a", "b.cpp": "def b"})
     monkeypatch.setattr(reading, "read_bytes", refuse)
     monkeypatch.setattr(engine, "read_bytes", refuse)
+    # A worker that is no copy of this process would have the plain one.
+    monkeypatch.setattr(workers, "_start_method", lambda: "fork")
     for _ in range(2):
         result = tree.build()
         assert not result.complete

@@ -350,7 +350,7 @@ def test_arguments_are_checked_and_cleaned() -> None:
     with pytest.raises(Refused, match="no argument"):
         checked("search", {"func": "a"})
     assert usage("search") == (
-        "search(query, mode=bindings|kernels, backend=text, limit=1…200, wait=true|false)"
+        "search(query, mode=bindings|kernels|registries|external, backend=text, limit=1…200, wait=true|false)"
     )
 
 

@@ -563,7 +563,6 @@ def test_a_long_table_of_numbers_is_left_out_and_what_stands_around_it_is_found(
     text = f"void before() {{ }}\nstatic const int table[][4] = {{\n{rows}}};\nvoid after() {{ call(); }}\n"
     facts = facts_of(text)
     assert names(facts, "function") == ["before", "after"]
-
     assert [(r.name, r.line) for r in facts.references] == [("call", 2004)]
 
 

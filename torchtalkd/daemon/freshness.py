@@ -305,6 +305,7 @@ class Freshness:
                 str(self._root.path),
                 self._root.harness,
                 str(self._folder),
+                named=self._root.named,
                 paths=None if whole else batch.paths,
                 since=self.revision,
                 workers=workers,

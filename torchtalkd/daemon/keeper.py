@@ -20,8 +20,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
 
-from torchtalkd.conventions import Conventions, ManifestError, load
-from torchtalkd.conventions.load import TREE_MANIFEST
+from torchtalkd.conventions import TREE_MANIFEST, Conventions, ManifestError, conventions_of
 from torchtalkd.engine import BuildResult, Limits, Progress, Spare, TreeError, WorkersFailed, build, update
 from torchtalkd.engine.reading import Reading
 from torchtalkd.store.database import checkpoint
@@ -96,10 +95,11 @@ class _Keeper:
         if request["do"] == "checkpoint":
             checkpoint(folder)
             return {"built": None}
-        root, harness, paths = Path(request["root"]), request["harness"], request["paths"]
+        root, harness, named = Path(request["root"]), request["harness"], request["named"]
+        paths = request["paths"]
         report = _Report(self._reports)
         if paths is None:
-            conventions = load(harness, tree=root)
+            conventions = conventions_of(root, harness, named=named)
             built = build(
                 root,
                 folder,
@@ -109,7 +109,7 @@ class _Keeper:
                 verify=request["verify"],
             )
         else:
-            conventions = self._conventions(harness, root, paths)
+            conventions = self._conventions(harness, root, paths, named=named)
             built = update(
                 root,
                 folder,
@@ -123,14 +123,14 @@ class _Keeper:
         self._remember(harness, root, conventions)
         return _built(built, conventions, report.swept)
 
-    def _conventions(self, harness: str, root: Path, paths: list[str]) -> Conventions:
+    def _conventions(self, harness: str, root: Path, paths: list[str], *, named: bool) -> Conventions:
         """As they are in the tree now: read again when a file changed that they come from."""
         known = self._known.get((harness, str(root)))
         if known is not None:
             stamp, conventions = known
             if stamp == _stamp(root, conventions) and not _sources(conventions).intersection(paths):
                 return conventions
-        return load(harness, tree=root)
+        return conventions_of(root, harness, named=named)
 
     def _remember(self, harness: str, root: Path, conventions: Conventions) -> None:
         known = self._known.get((harness, str(root)))

@@ -109,6 +109,7 @@ class Keepers:
         harness: str,
         folder: str,
         *,
+        named: bool = True,
         paths: Collection[str] | None = None,
         since: int = 0,
         workers: int | None = None,
@@ -116,11 +117,12 @@ class Keepers:
         progress: Callable[[str, int, int], None],
     ) -> Built:
         """Brings an index up to date: with the whole tree, or with some paths of it (see
-        `engine.update`). Raises BuildFailed."""
+        `engine.update`); `named` as in `conventions_of`. Raises BuildFailed."""
         request = {
             "do": "build",
             "root": root,
             "harness": harness,
+            "named": named,
             "folder": folder,
             "paths": None if paths is None else sorted(paths),
             "since": since,

@@ -14,7 +14,7 @@ from typing import Final
 
 from torchtalkd import vcs
 from torchtalkd.changes import ChangeBatch, WatchState
-from torchtalkd.conventions import ManifestError, load
+from torchtalkd.conventions import ManifestError, conventions_of, known, load
 from torchtalkd.conventions.files import ignored
 from torchtalkd.daemon.log import log
 from torchtalkd.roots import Root
@@ -22,6 +22,8 @@ from torchtalkd.watch import Watch, watch
 
 THREADS: Final = 4
 """For all trees of a daemon: opening a watch, and its cookies."""
+_FALLBACK: Final = "torch-extension"
+"""What says which files to pass over in a tree whose own manifest is wrong."""
 
 
 class Watching:
@@ -130,10 +132,10 @@ class Watching:
         def opened() -> tuple[Watch, str]:
             root = self._root.path
             try:
-                conventions = load(self._root.harness, tree=root)
+                conventions = conventions_of(root, self._root.harness, named=self._root.named)
             except ManifestError:
                 # It says what is wrong when the tree is read; until then what is packaged is ignored.
-                conventions = load(self._root.harness)
+                conventions = load(self._root.harness if self._root.harness in known() else _FALLBACK)
             folders = vcs.git_folders(root)
             files = conventions.files
             begun = watch(root, ignored=lambda path: ignored(files, path), git_folders=folders, heard=heard)

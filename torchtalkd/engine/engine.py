@@ -27,7 +27,7 @@ from torchtalkd.engine.plan import UNREAD, Plan, Recipes, below, plan, recipes
 from torchtalkd.engine.reading import Parse, Reading, digest_of, read_bytes
 from torchtalkd.engine.sweep import look, stored, sweep, vanished
 from torchtalkd.engine.worker import Limits
-from torchtalkd.engine.workers import Spare
+from torchtalkd.engine.workers import Spare, Worker, crew
 from torchtalkd.store.database import open_writer
 from torchtalkd.store.errors import Unusable
 from torchtalkd.store.rows import Rows
@@ -135,12 +135,13 @@ def _job(
     limits: Limits | None,
 ) -> _Job:
     begun = time.monotonic()
+    prepare = None
     if parse is None:
         # Here, as it loads the grammars, which a caller with its own parser does not want.
         from torchtalkd import parse as parsers
 
-        parse, version = parsers.parse, parsers.VERSION
-    reading = Reading(os.path.realpath(root), conventions, parse)
+        parse, version, prepare = parsers.parse, parsers.VERSION, parsers.prepare
+    reading = Reading(os.path.realpath(root), conventions, parse, prepare)
     return _Job(
         reading,
         version,
@@ -162,6 +163,16 @@ def _guarded(writer: Writer, job: _Job, paths: Collection[str] | None) -> BuildR
 
 
 def _run(writer: Writer, job: _Job, paths: Collection[str] | None) -> BuildResult:
+    if writer.count():
+        return _equalise(writer, job, paths)
+    # All of the tree is to be read: the workers get ready while the sweep finds out what that is.
+    with crew(job.reading, workers=job.workers, limits=job.limits) as running:
+        return _equalise(writer, job, None, running)
+
+
+def _equalise(
+    writer: Writer, job: _Job, paths: Collection[str] | None, running: list[Worker] | None = None
+) -> BuildResult:
     reading = job.reading
     root = Path(reading.root)
     job.say(Progress("sweep", 0, 0))
@@ -208,6 +219,7 @@ def _run(writer: Writer, job: _Job, paths: Collection[str] | None) -> BuildResul
             writer.marked() if job.spare is None else (),
             writer.next_id(),
             gathered,
+            running,
             job.spare,
         )
         with closing(_then_complete(changed, meta, gathered)) as rows:

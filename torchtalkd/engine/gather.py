@@ -19,7 +19,7 @@ from torchtalkd.engine.plan import REFUSED, Plan, Recipes, below
 from torchtalkd.engine.reading import Outcome, Reading, Task, read, rows_of
 from torchtalkd.engine.sweep import Entry, look, vanished
 from torchtalkd.engine.worker import Limits
-from torchtalkd.engine.workers import Spare, read_all
+from torchtalkd.engine.workers import Spare, Worker, read_all
 from torchtalkd.facts import FileFacts, Problem
 from torchtalkd.store.rows import Rows, pack
 from torchtalkd.store.writer import FileRecord
@@ -87,11 +87,13 @@ def gather(
     marked: Collection[str],
     next_id: int,
     gathered: Gathered,
+    running: list[Worker] | None = None,
     spare: Spare | None = None,
 ) -> Generator[tuple[FileRecord, Rows], None, None]:
     """Yields the record and rows of each file that is to be replaced, in no promised order.
 
-    `marked` are the files that once cost a worker; files that are new get ids from `next_id`. Raises
+    `marked` are the files that once cost a worker; files that are new get ids from `next_id`;
+    `running` are workers that have been started already, `spare` the one for a few files. Raises
     TreeError when the tree goes away meanwhile, and what `read_all` raises.
     """
     recipes: dict[int, str] = {}
@@ -110,7 +112,7 @@ def gather(
     missed: list[Task] = []
     done = 0
     say(Progress("read", 0, len(tasks)))
-    for outcomes in _outcomes(tasks, reading, workers, limits, marked, spare):
+    for outcomes in _outcomes(tasks, reading, workers, limits, marked, running, spare):
         done += len(outcomes)
         for outcome in outcomes:
             if outcome.status in ("gone", "unreadable"):
@@ -132,6 +134,7 @@ def _outcomes(
     workers: int,
     limits: Limits,
     marked: Collection[str],
+    running: list[Worker] | None,
     spare: Spare | None,
 ) -> Iterator[list[Outcome]]:
     size = sum(task.size for task in tasks)
@@ -142,7 +145,7 @@ def _outcomes(
     if few and not any(task.path in marked for task in tasks):
         yield [read(task, reading) for task in tasks]
     else:
-        yield from read_all(tasks, reading, workers=workers, limits=limits)
+        yield from read_all(tasks, reading, workers=workers, limits=limits, running=running)
 
 
 def _second_try(

@@ -105,13 +105,15 @@ recipe by themselves, and so is the size limit."""
 
 _OTHERS: Final = {
     "python": {"cpp", "operators"},
-    "cpp": {"python", "operators"},
-    "cuda": {"python", "operators"},
-    "objcpp": {"python", "operators"},
-    "metal": {"python", "operators"},
-    "native_functions": {"python", "cpp"},
-    "derivatives": {"python", "cpp"},
-    "tags": {"python", "cpp"},
+    "cpp": {"python", "operators", "targets"},
+    "cuda": {"python", "operators", "targets"},
+    "objcpp": {"python", "operators", "targets"},
+    "metal": {"python", "operators", "targets"},
+    "native_functions": {"python", "cpp", "targets"},
+    "derivatives": {"python", "cpp", "targets"},
+    "tags": {"python", "cpp", "targets"},
+    "cmake": {"python", "cpp", "operators"},
+    "pyproject": {"python", "cpp", "operators", "targets"},
 }
 """Tables that are of no concern to a language: an edit of them must not read its files again.
 A language that is not here depends on all, so a new one can only be slow, not wrong."""

@@ -53,12 +53,14 @@ class Outcome(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What reading a file needs besides its path. Picklable if `parse` is."""
+    """What reading a file needs besides its path. Picklable if `parse` and `prepare` are."""
 
     root: str
     """A real path."""
     conventions: Conventions
     parse: Parse
+    prepare: Callable[[Conventions], None] | None = None
+    """What a worker does first, so that its first file need not wait for it."""
 
 
 def read(task: Task, reading: Reading) -> Outcome:

@@ -21,6 +21,7 @@ from torchtalkd import keys
 from torchtalkd.conventions.values import Conventions
 from torchtalkd.facts import FileFacts, Problem
 from torchtalkd.parse.collector import Collector
+from torchtalkd.parse.cpp_hidden_uses import add_hidden_uses
 from torchtalkd.parse.cpp_macros import add_expansions, add_macros
 from torchtalkd.parse.cpp_recovery import recover
 from torchtalkd.parse.cpp_text import Text, blanked, decoded, directives, without, without_tables
@@ -57,6 +58,8 @@ def parse_cpp(path: str, data: bytes, conventions: Conventions, language: str, r
     )
     grammar = "cuda" if is_cuda else "cpp"
     prepared = blanked(data, known.blank_in(data), known.blank_arguments)
+    if any(suffix.encode() in prepared for suffix in known.cpp.blank_suffixes):
+        prepared = known.attributes.sub(_unless_directive, prepared)
     foreign = _FOREIGN_WORDS.get(language)
     if foreign is not None:
         prepared = foreign.sub(_spaces, prepared)
@@ -75,6 +78,7 @@ def parse_cpp(path: str, data: bytes, conventions: Conventions, language: str, r
     error = recover(collector, tree, grammar)
     settle(collector, candidates, lifted)
     add_values(collector)
+    add_hidden_uses(collector)
     add_macros(collector, lines, grammar)
     add_expansions(collector, grammar)
     for name, offset in lines.includes:
@@ -87,6 +91,12 @@ def parse_cpp(path: str, data: bytes, conventions: Conventions, language: str, r
     return FileFacts(
         path, language, role, tuple(collector.definitions), tuple(collector.references), tuple(problems)
     )
+
+
+def _unless_directive(match: re.Match[bytes]) -> bytes:
+    """Blanks, but in `#ifdef MYLIB_API`."""
+    line = match.string[match.string.rfind(b"\n", 0, match.start()) + 1 : match.start()]
+    return match.group() if line.lstrip().startswith(b"#") else _spaces(match)
 
 
 def _spaces(match: re.Match[bytes]) -> bytes:

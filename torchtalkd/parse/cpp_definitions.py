@@ -15,6 +15,8 @@ from torchtalkd import keys
 from torchtalkd.parse.collector import Collector, Scope
 from torchtalkd.parse.cpp_calls import CAPITALS, called, use_of
 from torchtalkd.parse.cpp_names import STATEMENTS, Declarator, declarator, head
+from torchtalkd.parse.macros import arguments as split_arguments
+from torchtalkd.parse.macros import substitute
 from torchtalkd.parse.shapes import (
     macro_use,
     method_table,
@@ -138,15 +140,16 @@ def _macro_head(collector: Collector, scope: Scope, node: Node, found: Declarato
     """`NAME(arguments) {…}` or `NAME(arguments)(parameters) {…}`: a macro makes the head."""
     spelling = collector.spelling
     collector.macro_offsets.add(node.start_byte)
-    shape = spelling.shapes.get(found.name)
+    name, arguments = _behind_macros(collector, found)
+    shape = spelling.shapes.get(name) or torch_library.unnamed(name, len(arguments))
     if shape is not None:
         if shape.shape == "structured":
             return structured.read(collector, scope, shape, node, found)
         if shape.shape == "torch_library":
-            opened = torch_library.block(collector, scope, shape, node, found.head)
+            opened = torch_library.block(collector, scope, shape, node, arguments)
             return _noted(collector, node, opened) if opened is not None else None
         if shape.shape == "pybind11":
-            return pybind11.module(collector, scope, node, found.head)
+            return pybind11.module(collector, scope, node, found.head, arguments)
         return None
     body = node.child_by_field_name("body")
     if found.name in collector.macros and not scope.body:
@@ -158,6 +161,22 @@ def _macro_head(collector: Collector, scope: Scope, node: Node, found: Declarato
         return None
     ordinal = macro_use.read(collector, scope, found.name, node, found.head)
     return Scope(node.end_byte, scope.prefix, ordinal, True, local=scope.local)
+
+
+def _behind_macros(collector: Collector, found: Declarator) -> tuple[str, list[str]]:
+    """The head's name and arguments; those of the block that a macro of this file makes of it:
+    `#define OPS(m) TORCH_LIBRARY(mine, m)`."""
+    arguments = [collector.slice(argument) for argument in collector.arguments(found.head)]
+    macro = collector.macros.get(found.name)
+    if macro is None or ("LIBRARY" not in macro.body and "MODULE" not in macro.body):
+        return found.name, arguments
+    text = substitute(macro, arguments)
+    name, opening, _ = text.partition("(")
+    inner = split_arguments(text, len(name)) if opening else None
+    shape = collector.spelling.shapes.get(name.strip())
+    if inner is None or text[inner[1] :].strip() or shape is None:
+        return found.name, arguments
+    return shape.name, inner[0]
 
 
 def declaration(collector: Collector, scope: Scope, captures: Captures) -> Scope | None:

@@ -116,3 +116,10 @@ def expand(
 def pattern_of(table: Mapping[str, Macro]) -> re.Pattern[str]:
     """Matches a name of the table, in front of an opening parenthesis; group 1 is the name."""
     return re.compile(r"\b(" + "|".join(map(re.escape, table)) + r")\s*\(")
+
+
+def is_called(body: str, parameter: str) -> bool:
+    """Whether a macro's body calls or launches what its parameter names."""
+    if parameter not in body:
+        return False
+    return re.search(rf"\b{re.escape(parameter)}\s*(?:<[^<>(){{}};]*>\s*)?(?:\(|<<<)", body) is not None

@@ -59,6 +59,11 @@ class Outline:
     """Names `__all__` that are assigned or added to."""
     decorators: dict[int, list[Node]] = field(default_factory=dict)
     """Ordinal → the expressions that decorate it."""
+    root: Node | None = None
+    """The whole file."""
+    constants: dict[bytes, Node] | None = None
+    """Names of the module that are assigned text or a list, read when first asked for
+    (`python_static`)."""
     told: set[int] = field(default_factory=set)
     """First bytes of names that have their reference already: bases, targets, launches."""
 
@@ -101,6 +106,7 @@ def outline(tree: Tree, data: bytes, module: str, package: str, is_test: bool) -
     """The outline of one file; `python_uses` reads the matches that are left."""
     lines = data.count(b"\n") + (not data.endswith(b"\n"))
     out = Outline(data, module, package, [Definition(keys.py(module), module, "module", 1, 0, max(lines, 1))])
+    out.root = tree.root
     stack: list[tuple[int, int]] = [(1 << 62, 0)]  # end byte, ordinal
     changes, owners = out.changes, out.owners
     changes.append(0)
@@ -318,4 +324,4 @@ def _read_import(
 
 def _tight(text: str) -> str:
     """A dotted name without the white space that may stand in it."""
-    return text if text.isidentifier() else _SPACE.sub("", text)
+    return text if text.isidentifier() else "".join(text.split())

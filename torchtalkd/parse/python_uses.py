@@ -16,6 +16,7 @@ from tree_sitter import Node
 
 from torchtalkd import keys
 from torchtalkd.facts import Reference, ReferenceKind
+from torchtalkd.parse.python_launches import held_kernels
 from torchtalkd.parse.python_names import key_of
 from torchtalkd.parse.python_outline import CHAIN, Outline
 from torchtalkd.parse.python_tree import Match, Pattern
@@ -148,9 +149,9 @@ def read_uses(out: Outline, matches: list[Match], wanted: Wanted) -> list[Bindin
         if index == launch:
             text = data[start:end]
             name = out.resolve(text, owner) if is_chain(text) else ""
-            if name:
+            for held in [name] if name else held_kernels(out, text, owner, start):
                 row, column = node.start_point
-                add(make((key_of(name), name, "launch", row + 1, column, owner, -1)))
+                add(make((key_of(held), held, "launch", row + 1, column, owner, -1)))
                 told.add(start)
             continue
 
@@ -158,6 +159,17 @@ def read_uses(out: Outline, matches: list[Match], wanted: Wanted) -> list[Bindin
             text = b"()" + data[end - _LONGEST_READ : end]
         else:
             text = data[start:end]
+        if text[:1] == b"*":
+            # In `return a, *f(x)` the grammar takes `*f` for what is called.
+            called = text.lstrip(b"* \t")
+            starred = _understood(out, called, owner, wanted)
+            if starred.binds:
+                bindings.append(BindingCall(node, owner, starred.binds))
+            if starred.key:
+                row, column = node.end_point
+                column -= starred.width or len(called)
+                add(make((starred.key, starred.name, starred.kind, row + 1, column, owner, -1)))
+            continue
         use = None if in_class else kept.get(text)
         if use is None:
             root, dot, rest = text.partition(b".")

@@ -37,6 +37,8 @@ class Spelling:
     takes as long as for all the others, so it is first asked whether a text has them at all."""
     blank_arguments: frozenset[bytes]
     """The names whose parentheses are blanked too."""
+    attributes: re.Pattern[bytes]
+    """A macro that is blanked for how its name ends; what a project calls its own exports."""
     shapes: dict[str, Shape]
     """By name as written."""
     launchers: frozenset[str]
@@ -94,6 +96,7 @@ def _compile(conventions: Conventions) -> Spelling:
     names = any_of(macro.name for macro in cpp.blank) or "(?!)"
     small = [macro.name for macro in cpp.blank if macro.name[:1].islower()]
     capitals = any_of({macro.name for macro in cpp.blank}.difference(small)) or "(?!)"
+    endings = any_of(cpp.blank_suffixes) or "(?!)"
     making = any_of(shape.name for shape in cpp.shapes) or "(?!)"
     ignored = "|".join(translate(pattern) for pattern in cpp.file_scope_macros) or "(?!)"
     return Spelling(
@@ -101,6 +104,7 @@ def _compile(conventions: Conventions) -> Spelling:
         blank_capitals=re.compile(rf"({capitals})\b{nested}".encode()),
         blank_small=tuple(name.encode() for name in small),
         blank_arguments=frozenset(macro.name.encode() for macro in cpp.blank if macro.arguments),
+        attributes=re.compile(rf"(?<![\w#])[A-Z][A-Z0-9_]*{endings}(?=\s+[A-Za-z_])".encode()),
         shapes={shape.name: shape for shape in cpp.shapes},
         launchers=frozenset(cpp.launchers) | frozenset(cpp.cpu_launchers),
         dispatch_macros=tuple(cpp.dispatch_macros),

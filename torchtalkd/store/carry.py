@@ -78,7 +78,7 @@ def _keys_in(former: Any, view: Any, table: str, changed: Iterable[int]) -> set[
     """The keys that the changed files have in a table, before or after."""
     found: set[str] = set()
     for number in changed:
-        span = (number << rows.ID_BITS, (number + 1 << rows.ID_BITS) - 1)
+        span = rows.ids_of(number)
         for looked_at in (former, view):
             query = f"SELECT DISTINCT key FROM {table} WHERE id BETWEEN ? AND ?"
             found.update(key for (key,) in looked_at._db.execute(query, span))

@@ -14,7 +14,8 @@ from operator import attrgetter
 from typing import Any
 
 from torchtalkd.facts import File, FiledDefinition, FiledReference, Problem, Reference
-from torchtalkd.store import rows
+from torchtalkd.store import rows, selects
+from torchtalkd.store.rules import rules_of
 from torchtalkd.store.sites import Packed, packed, unpacked, within
 
 __all__ = ["File", "FiledDefinition", "FiledReference", "View"]
@@ -42,15 +43,14 @@ class View:
         self._packed: dict[int, list[Packed]] = {}
         self._scopes: dict[int, dict[int, int]] = {}
         self._in_file: dict[int, list[FiledDefinition]] = {}
-        self._counted: dict[str, tuple[int, int]] = {}
-        """How many, and how far it was counted."""
+        self._counted: dict[str, tuple[int, int]] = {}  # how many, and how far it was counted
         self.kept: dict[str, Any] = {}
         """What queries derive from this revision and want again: forgotten with the view."""
         self.kept_of_names: dict[tuple[str, str], Any] = {}
         """What they derive from the keys of one space alone, by (space, what): see `store.carry`."""
         self.file_rows: dict[int, tuple[Any, ...]] | None = None
         """For `store.carry`."""
-        self.rules = rows.rules(self._meta.get("rules", "{}"))
+        self.rules = rules_of(self._meta.get("rules", "{}"))
         self.revision = int(self._meta.get("revision", "0"))
 
     def __enter__(self) -> View:
@@ -116,18 +116,18 @@ class View:
 
     def files(self) -> list[File]:
         """All files, by path."""
-        return [File(*row) for row in self._db.execute(f"{_FILE} ORDER BY path")]
+        return [File(*row) for row in self._db.execute(f"{selects.FILE} ORDER BY path")]
 
     def file(self, path: str) -> File | None:
         """The file at a path from the root."""
-        row = self._db.execute(f"{_FILE} WHERE path = ?", (path,)).fetchone()
+        row = self._db.execute(f"{selects.FILE} WHERE path = ?", (path,)).fetchone()
         return File(*row) if row else None
 
     def stats(self, paths: Iterable[str] | None = None) -> dict[str, tuple[int, ...]]:
         """What files were when they were read: size, mtime, inode and ctime of each path that is known."""
         if paths is None:
-            return {row[0]: row[1:] for row in self._db.execute(_STAT)}
-        found = (self._db.execute(f"{_STAT} WHERE path = ?", (path,)).fetchone() for path in paths)
+            return {row[0]: row[1:] for row in self._db.execute(selects.STAT)}
+        found = (self._db.execute(f"{selects.STAT} WHERE path = ?", (path,)).fetchone() for path in paths)
         return {row[0]: row[1:] for row in found if row}
 
     def file_of(self, fact_id: int) -> File:
@@ -135,7 +135,7 @@ class View:
         number = fact_id >> rows.ID_BITS
         found = self._files.get(number)
         if found is None:
-            found = File(*self._db.execute(f"{_FILE} WHERE id = ?", (number,)).fetchone())
+            found = File(*self._db.execute(f"{selects.FILE} WHERE id = ?", (number,)).fetchone())
             self._files[number] = found
         return found
 
@@ -145,7 +145,7 @@ class View:
         """All definitions and declarations with a key, by path and place."""
         found = self._definitions.get(key)
         if found is None:
-            found = self._placed(self._db.execute(f"{_DEFINITION} WHERE key = ?", (key,)))
+            found = self._placed(self._db.execute(f"{selects.DEFINITION} WHERE key = ?", (key,)))
             self._definitions[key] = found
         return found
 
@@ -156,7 +156,9 @@ class View:
             return [definition for definition in found if definition.fact.name == name]
         known = self._named.get((key, name))
         if known is None:
-            known = self._placed(self._db.execute(f"{_DEFINITION} WHERE key = ? AND name = ?", (key, name)))
+            known = self._placed(
+                self._db.execute(f"{selects.DEFINITION} WHERE key = ? AND name = ?", (key, name))
+            )
             self._named[key, name] = known
         return known
 
@@ -167,14 +169,16 @@ class View:
             return [definition for definition in found if definition.fact.kind == kind]
         known = self._of_kind.get((key, kind))
         if known is None:
-            known = self._placed(self._db.execute(f"{_DEFINITION} WHERE key = ? AND kind = ?", (key, kind)))
+            known = self._placed(
+                self._db.execute(f"{selects.DEFINITION} WHERE key = ? AND kind = ?", (key, kind))
+            )
             self._of_kind[key, kind] = known
         return known
 
     def definition(self, definition_id: int) -> FiledDefinition | None:
         """The definition with an id."""
         if definition_id not in self._by_id:
-            self._filed(self._db.execute(f"{_DEFINITION} WHERE id = ?", (definition_id,)))
+            self._filed(self._db.execute(f"{selects.DEFINITION} WHERE id = ?", (definition_id,)))
         return self._by_id.get(definition_id)
 
     def count(self, key: str, enough: int = 64) -> int:
@@ -198,7 +202,9 @@ class View:
         found = self._in_file.get(file.id)
         if found is None:
             found = self._filed(
-                self._db.execute(f"{_DEFINITION} WHERE id BETWEEN ? AND ? ORDER BY id", _range(file.id))
+                self._db.execute(
+                    f"{selects.DEFINITION} WHERE id BETWEEN ? AND ? ORDER BY id", rows.ids_of(file.id)
+                )
             )
             self._in_file[file.id] = found
         return found
@@ -206,12 +212,12 @@ class View:
     def definitions_of_kind(self, kind: str) -> list[FiledDefinition]:
         """All definitions of a kind. Quick for the kinds with an index (indexes.sql); for any
         other it reads the whole table."""
-        condition = f"kind = ? AND {_INDEXED}" if kind in _INDEXED_KINDS else "kind = ?"
-        return self._placed(self._db.execute(f"{_DEFINITION} WHERE {condition}", (kind,)))
+        of_kind = f"{selects.DEFINITION} WHERE {selects.of_kind(kind)}"
+        return self._placed(self._db.execute(of_kind, (kind,)))
 
     def keys_of_kind(self, kind: str) -> frozenset[str]:
         """All keys that a definition of a kind has. Cost as `definitions_of_kind`."""
-        condition = f"kind = ? AND {_INDEXED}" if kind in _INDEXED_KINDS else "kind = ?"
+        condition = selects.of_kind(kind)
         found = self._db.execute(f"SELECT DISTINCT key FROM definition WHERE {condition}", (kind,))
         return frozenset(key for (key,) in found)
 
@@ -226,8 +232,8 @@ class View:
         wanted = tuple(kinds)
         pattern = "%" + text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_") + "%"
         marks = ",".join("?" * len(wanted))
-        like = f"{_DEFINITION} WHERE kind IN ({marks}) AND name LIKE ? ESCAPE '\\'"
-        order = f"ORDER BY length(name), name, {_PATH_OF_IT}, id LIMIT ?"
+        like = f"{selects.DEFINITION} WHERE kind IN ({marks}) AND name LIKE ? ESCAPE '\\'"
+        order = f"ORDER BY length(name), name, {selects.PATH_OF_DEFINITION}, id LIMIT ?"
         return self._filed(self._db.execute(f"{like} {order}", (*wanted, pattern, limit)))
 
     def keys(self, space: str, begin: str = "") -> list[str]:
@@ -284,6 +290,18 @@ class View:
         found.sort(key=_BY_PATH)
         return found
 
+    def named_like(self, names: Iterable[str], begins: Iterable[str]) -> list[FiledReference]:
+        """All references, and the targets of imports, whose name is one of `names` or has one of the
+        beginnings. Reads the whole table."""
+        where, values = selects.named_like(names, begins)
+        found: list[FiledReference] = []
+        for row_id, *row in self._db.execute(
+            f"SELECT id, key, name, kind, sites FROM reference WHERE {where} ORDER BY id", values
+        ):
+            file, sites = self.file_of(row_id), packed(*row)
+            found.extend(unpacked(file, sites, 0, len(sites.lines)))
+        return found + self._read_targets(f"{where} AND {selects.IMPORTING} ORDER BY id", values)
+
     def references_in(self, file: File) -> list[FiledReference]:
         """All references of a file that are not targets, in the order of the text."""
         found: list[FiledReference] = []
@@ -335,7 +353,7 @@ class View:
 
     def _macros(self, kind: str, detail: str) -> list[FiledDefinition]:
         which = "key >= 'macro:' AND key < 'macro;' AND kind = ? AND detail LIKE ?"
-        return self._placed(self._db.execute(f"{_DEFINITION} WHERE {which}", (kind, detail)))
+        return self._placed(self._db.execute(f"{selects.DEFINITION} WHERE {which}", (kind, detail)))
 
     def _placed(self, cursor: sqlite3.Cursor) -> list[FiledDefinition]:
         return sorted(self._filed(cursor), key=_BY_PLACE)
@@ -343,28 +361,27 @@ class View:
     def _targets(self, where: str, value: int | str) -> list[FiledReference]:
         found = self._targets_kept.get((where, value))
         if found is None:
-            ordinals = (1 << rows.ID_BITS) - 1
-            found = [
-                FiledReference(
-                    self.file_of(row_id), Reference(key, name, kind, line, column, owner & ordinals), owner
-                )
-                for row_id, owner, key, name, kind, line, column in self._db.execute(
-                    f"SELECT id, owner, key, name, kind, line, col FROM target WHERE {where}", (value,)
-                )
-            ]
-            found.sort(key=_BY_PATH)
-            self._targets_kept[where, value] = found
+            found = self._targets_kept[where, value] = self._read_targets(where, (value,))
+        return found
+
+    def _read_targets(self, where: str, values: tuple[int | str, ...]) -> list[FiledReference]:
+        ordinals = (1 << rows.ID_BITS) - 1
+        found = [
+            FiledReference(
+                self.file_of(row_id), Reference(key, name, kind, line, column, owner & ordinals), owner
+            )
+            for row_id, owner, key, name, kind, line, column in self._db.execute(
+                f"SELECT id, owner, key, name, kind, line, col FROM target WHERE {where}", values
+            )
+        ]
+        found.sort(key=_BY_PATH)
         return found
 
     def _rows_of(self, file: File) -> list[Packed]:
         found = self._packed.get(file.id)
         if found is None:
-            found = [
-                packed(key, name, kind, sites)
-                for key, name, kind, sites in self._db.execute(
-                    "SELECT key, name, kind, sites FROM reference WHERE id BETWEEN ? AND ?", _range(file.id)
-                )
-            ]
+            asked = self._db.execute(f"{selects.SITES} WHERE id BETWEEN ? AND ?", rows.ids_of(file.id))
+            found = [packed(*row) for row in asked]
             self._packed[file.id] = found
         return found
 
@@ -373,28 +390,11 @@ class View:
         found = self._scopes.get(file.id)
         if found is None:
             base = file.id << rows.ID_BITS
-            found = {
-                row_id: base | scope if scope >= 0 else -1
-                for row_id, scope in self._db.execute(
-                    "SELECT id, scope FROM definition WHERE id BETWEEN ? AND ?", _range(file.id)
-                )
-            }
+            asked = self._db.execute(f"{selects.SCOPE} WHERE id BETWEEN ? AND ?", rows.ids_of(file.id))
+            found = {row_id: base | scope if scope >= 0 else -1 for row_id, scope in asked}
             self._scopes[file.id] = found
         return found
 
 
 # The ids of files tell in which order they came: no answer may depend on that.
 _BY_PATH, _BY_PLACE = attrgetter("file.path"), attrgetter("file.path", "id")
-_INDEXED_KINDS = ("operator", "schema", "derivative", "stub", "stub_kernel", "library")
-_INDEXED = "kind IN ('operator','schema','derivative','stub','stub_kernel','library')"
-_FILE = "SELECT id, path, language, role, digest FROM file"
-_STAT = "SELECT path, size, mtime_ns, inode, ctime_ns FROM file"
-_PATH_OF_IT = f"(SELECT path FROM file WHERE file.id = definition.id >> {rows.ID_BITS})"
-_DEFINITION = (
-    "SELECT id, key, name, kind, line, col, end_line, scope, flags, signature, dispatch_key, convention,"
-    " guard, detail FROM definition"
-)
-
-
-def _range(file_id: int) -> tuple[int, int]:
-    return file_id << rows.ID_BITS, (file_id + 1 << rows.ID_BITS) - 1

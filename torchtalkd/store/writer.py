@@ -22,7 +22,7 @@ from torchtalkd.store.broken import set_aside
 from torchtalkd.store.connection import NAME, NEW
 from torchtalkd.store.errors import Unusable, translated
 from torchtalkd.store.lock import Lock
-from torchtalkd.store.rows import ID_BITS, Rows
+from torchtalkd.store.rows import Rows, ids_of
 
 BULK_SHARE: Final = 4
 """A revision that replaces more than one file in this many drops the secondary indexes first:
@@ -322,7 +322,7 @@ def _compact(db: sqlite3.Connection) -> None:
 
 
 def _delete(db: sqlite3.Connection, file_id: int) -> None:
-    between = (file_id << ID_BITS, (file_id + 1 << ID_BITS) - 1)
+    between = ids_of(file_id)
     for table in ("definition", "target", "reference"):
         db.execute(f"DELETE FROM {table} WHERE id BETWEEN ? AND ?", between)
     db.execute("DELETE FROM problem WHERE file = ?", (file_id,))
