@@ -2,6 +2,15 @@
 
 from torchtalkd.vcs.ancestry import nearest_ancestor
 from torchtalkd.vcs.contents import Contents, contents
-from torchtalkd.vcs.git import Head, git_folders, head, toplevel
+from torchtalkd.vcs.git import Head, git_folders, head, is_linked_work_tree, toplevel
 
-__all__ = ["Contents", "Head", "contents", "git_folders", "head", "nearest_ancestor", "toplevel"]
+__all__ = [
+    "Contents",
+    "Head",
+    "contents",
+    "git_folders",
+    "head",
+    "is_linked_work_tree",
+    "nearest_ancestor",
+    "toplevel",
+]
