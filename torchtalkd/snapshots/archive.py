@@ -18,7 +18,6 @@ import shutil
 import tarfile
 import tempfile
 import zlib
-from collections.abc import Callable
 from pathlib import Path
 from typing import IO, Any, Final
 
@@ -176,7 +175,8 @@ def _described(database: Path) -> dict[str, Any]:
     return {"bytes": database.stat().st_size, "digest": digest}
 
 
-_blake2b: Final[Callable[[], Any]] = lambda: hashlib.blake2b(digest_size=16)  # noqa: E731 - a constructor without arguments is wanted
+def _blake2b() -> Any:
+    return hashlib.blake2b(digest_size=16)
 
 
 def _add(tar: tarfile.TarFile, name: str, created: float, data: IO[bytes]) -> None:

@@ -46,7 +46,7 @@ def snapshots(home: Path) -> list[Kept]:
 
 
 def snapshot(home: Path, name: str) -> Kept:
-    """The snapshot of a name. Raises SnapshotError with the names that are near it, StoreError."""
+    """The snapshot of a name. Raises SnapshotError that says which there are, StoreError."""
     checked_name(name)
     there = snapshots(home)
     for kept in there:

@@ -2,7 +2,7 @@
 
 What it says of a file is believed later, as far as the file's bytes are the same; what is looked at
 here is that nothing in it runs, that every row is as our own writer makes it, and that no path leads
-out of the tree. The tests are in `tests/test_image.py`.
+out of the tree. The tests are in `tests/test_archive.py`.
 """
 
 from __future__ import annotations

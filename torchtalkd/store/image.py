@@ -1,6 +1,6 @@
 """A whole revision as one file: copied out of a store, made fit for another root, put in a store's place.
 
-The tests are in `tests/test_image.py`.
+The tests are in `tests/test_snapshots.py`.
 """
 
 from __future__ import annotations
