@@ -23,6 +23,8 @@ BESIDE: Final = "loading"
 """Folder in a store's folder where the database that will take its place is made ready."""
 LOCKED_SECONDS: Final = 0.05
 """How often the lock of another process is looked at."""
+QUIET_SECONDS: Final = 1.0
+"""A wait that nobody need hear of: a save of a file is read in milliseconds."""
 
 
 def copy_newest(folder: Path, target: Path) -> dict[str, str]:
@@ -61,7 +63,7 @@ def replacing(
     """A folder beside a store, whose database takes the store's place when the block ends well.
 
     Nobody writes the store meanwhile, so that what changes in the tree is read into the one or the other.
-    Waits up to `patience` seconds for another writer, which `waiting` hears of once. Any exception leaves
+    Waits up to `patience` seconds for another writer, which `waiting` hears of once if it takes long. Any exception leaves
     the store as it was. Raises Locked, NotPermitted, StoreFull, StoreError.
     """
     with translated(folder):
@@ -80,14 +82,15 @@ def replacing(
 
 
 def _acquired(folder: Path, patience: float, waiting: Callable[[Locked], None] | None) -> lock.Lock:
-    deadline = time.monotonic() + patience
+    begun = time.monotonic()
     while True:
         try:
             return lock.acquire(folder)
         except Locked as locked:
-            if time.monotonic() > deadline:
+            waited = time.monotonic() - begun
+            if waited > patience:
                 raise
-            if waiting is not None:
+            if waiting is not None and waited > QUIET_SECONDS:
                 waiting(locked)
                 waiting = None
             time.sleep(LOCKED_SECONDS)
