@@ -63,8 +63,8 @@ def replacing(
     """A folder beside a store, whose database takes the store's place when the block ends well.
 
     Nobody writes the store meanwhile, so that what changes in the tree is read into the one or the other.
-    Waits up to `patience` seconds for another writer, which `waiting` hears of once if it takes long. Any exception leaves
-    the store as it was. Raises Locked, NotPermitted, StoreFull, StoreError.
+    Waits up to `patience` seconds for another writer, which `waiting` hears of once if it takes long. Any
+    exception leaves the store as it was. Raises Locked, NotPermitted, StoreFull, StoreError.
     """
     with translated(folder):
         folder.mkdir(parents=True, exist_ok=True)
