@@ -21,30 +21,34 @@ MAY_IMPORT: Mapping[str, str] = {
     # part: the parts that it may import
     "facts": "",
     "changes": "",
+    # A text of an editor as parse reads it and the store shows it; what stands at one place of it.
+    "overlay": "facts",
+    "spots": "",
     "run_folder": "",
     "wire": "run_folder",
     "config": "",
     "keys": "facts",
     "conventions": "facts keys manifests",
     "manifests": "",
-    "parse": "facts keys conventions",
+    "parse": "facts keys conventions overlay spots",
     "compilation": "facts conventions",
     "codegen": "facts keys",
     "vcs": "",
-    "link": "facts keys codegen",
-    "store": "facts",
+    "link": "facts keys codegen spots",
+    "store": "facts overlay",
     "watch": "changes",
     "engine": "changes facts conventions parse compilation store vcs",
     "snapshots": "facts store vcs",
-    "queries": "facts keys link store.view",
+    "queries": "facts keys link spots store.view",
     # A command asks `roots` which tree is meant and `index` for a look at its facts.
     "cache": "config store",
     "roots": "config conventions",
     "index": "cache conventions engine facts store",
     "frontends": "facts queries",
-    "frontends.host": "store.view",
+    "frontends.host": "overlay spots store.view",
     "frontends.command": "facts queries frontends config cache roots index store.view wire",
     "frontends.mcp": "facts queries frontends store.view",
+    "frontends.lsp": "facts keys overlay queries frontends spots store.view store.overlaid",
     "daemon": "*",
     "cli": "*",
     "__main__": "cli",
@@ -69,7 +73,7 @@ THIRD_PARTY: Mapping[str, str] = {
     # of the standard library, where it is a part's business alone
     "tomllib": "conventions config",
     "sqlite3": "store",
-    "asyncio": "daemon frontends.mcp",
+    "asyncio": "daemon frontends.lsp frontends.mcp",
 }
 
 TOP_LEVEL = frozenset(

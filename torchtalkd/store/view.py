@@ -7,14 +7,12 @@ the view's life, so a writer's commit in between is not seen.
 
 from __future__ import annotations
 
-import json
 import sqlite3
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator
-from dataclasses import fields
 from typing import Any
 
-from torchtalkd.facts import File, FiledDefinition, FiledReference, Problem, Reference, Rules
+from torchtalkd.facts import File, FiledDefinition, FiledReference, Problem, Reference
 from torchtalkd.store import rows
 from torchtalkd.store.sites import Packed, packed, unpacked, within
 
@@ -50,7 +48,7 @@ class View:
         """What they derive from the keys of one space alone, by (space, what): see `store.carry`."""
         self.file_rows: dict[int, tuple[Any, ...]] | None = None
         """For `store.carry`."""
-        self.rules = _rules(self._meta.get("rules", "{}"))
+        self.rules = rows.rules(self._meta.get("rules", "{}"))
         self.revision = int(self._meta.get("revision", "0"))
 
     def __enter__(self) -> View:
@@ -291,6 +289,16 @@ class View:
         found.sort(key=lambda r: (r.fact.line, r.fact.column))
         return found
 
+    def references_on(self, file: File, line: int) -> list[FiledReference]:
+        """The references on one line of a file that are no targets, in the order of the text."""
+        found: list[FiledReference] = []
+        for row in self._rows_of(file):
+            first = bisect_left(row.lines, line)
+            if first < len(row.lines) and row.lines[first] == line:
+                found.extend(unpacked(file, row, first, bisect_right(row.lines, line, first)))
+        found.sort(key=lambda r: r.fact.column)
+        return found
+
     def references_of_kind(self, file: File, kind: str) -> list[FiledReference]:
         """The references of one kind in a file, in the order of the text."""
         found: list[FiledReference] = []
@@ -385,14 +393,3 @@ _DEFINITION = (
 
 def _range(file_id: int) -> tuple[int, int]:
     return file_id << rows.ID_BITS, (file_id + 1 << rows.ID_BITS) - 1
-
-
-def _rules(text: str) -> Rules:
-    # JSON has no tuples: a list of the manifest comes back as one, also inside a table.
-    def frozen(value: Any) -> Any:
-        if isinstance(value, list):
-            return tuple(value)
-        return {name: frozen(inner) for name, inner in value.items()} if isinstance(value, dict) else value
-
-    raw = json.loads(text)
-    return Rules(**{field.name: frozen(raw[field.name]) for field in fields(Rules) if field.name in raw})
