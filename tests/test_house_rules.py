@@ -24,6 +24,8 @@ MAY_IMPORT: Mapping[str, str] = {
     # A text of an editor as parse reads it and the store shows it; what stands at one place of it.
     "overlay": "facts",
     "spots": "",
+    # What a client of any protocol counts columns in: the bridge keeps an editor's texts, too.
+    "columns": "",
     "run_folder": "",
     "wire": "run_folder",
     "config": "",
@@ -48,11 +50,11 @@ MAY_IMPORT: Mapping[str, str] = {
     "frontends.host": "overlay spots store.view",
     "frontends.command": "facts queries frontends config cache roots index store.view wire",
     "frontends.mcp": "facts queries frontends store.view",
-    "frontends.lsp": "facts keys overlay queries frontends spots store.view store.overlaid",
+    "frontends.lsp": "columns facts keys overlay queries frontends spots store.view store.overlaid",
     "daemon": "*",
     "cli": "*",
     "__main__": "cli",
-    "clients": "wire",
+    "clients": "columns wire",
 }
 """The table of the architecture. `store.view` means that one module of `store`. Everybody may
 import the package's own version and modules of its own part."""

@@ -8,7 +8,7 @@ from torchtalkd.facts import FiledDefinition
 from torchtalkd.queries import trace_names
 from torchtalkd.queries.answers import Item, Subject
 from torchtalkd.queries.collect import place_of
-from torchtalkd.queries.definition import each_once, schemas
+from torchtalkd.queries.definition import asked, each_once, schemas
 from torchtalkd.queries.meant import Meant
 from torchtalkd.store.view import View
 
@@ -16,10 +16,10 @@ from torchtalkd.store.view import View
 def declaration(view: View, meant: Meant) -> list[Item]:
     """The places, entries of yaml first."""
     found: list[Item] = []
-    for subject in meant.subjects:
-        if subject.kind == "operator" and subject.answered:
-            found.extend(schemas(view, subject, meant))
-        elif subject.answered:
+    for subject in asked(meant):
+        if subject.kind == "operator":
+            found.extend(schemas(view, subject, meant)[: 1 if meant.passed else None])
+        else:
             found.extend(_of(view, subject))
     return each_once(found)
 

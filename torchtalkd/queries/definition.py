@@ -32,14 +32,22 @@ _BODIES: Final = ("function", "kernel", "structured_impl")
 def definition(view: View, meant: Meant) -> list[Item]:
     """The places, the likeliest first; each once."""
     found: list[Item] = []
-    for subject in meant.subjects:
-        if not subject.answered:
-            continue
+    for subject in asked(meant):
         if subject.kind == "operator":
             found.extend(entry_function(view, subject, meant))
         else:
             found.extend(defined(view, subject))
     return each_once(found)
+
+
+def asked(meant: Meant) -> Iterator[Subject]:
+    """The subjects that an answer is about: of several operators that a Python function calls the
+    first, which is the one of its name."""
+    operators_asked = 0
+    for subject in meant.subjects:
+        if subject.answered and not (subject.kind == "operator" and operators_asked):
+            operators_asked += subject.kind == "operator"
+            yield subject
 
 
 def defined(view: View, subject: Subject) -> Iterator[Item]:

@@ -11,7 +11,7 @@ from torchtalkd.link import operators
 from torchtalkd.queries import trace_kernels
 from torchtalkd.queries.answers import Item, Subject
 from torchtalkd.queries.collect import place_of
-from torchtalkd.queries.definition import defined, each_once
+from torchtalkd.queries.definition import asked, defined, each_once
 from torchtalkd.queries.meant import Meant
 from torchtalkd.queries.overloads import overloads
 from torchtalkd.queries.trace_names import role_of
@@ -26,9 +26,8 @@ _OF_CODE: Final = ("C++ function", "structured kernel", "device kernel", "struct
 def implementation(view: View, meant: Meant) -> list[Item]:
     """The places; candidates only where nothing is surer."""
     found: list[Item] = []
-    for subject in meant.subjects:
-        if subject.answered:
-            found.extend(_of(view, subject, meant))
+    for subject in asked(meant):
+        found.extend(_of(view, subject, meant))
     bodies = [item for item in found if item.kind in _BODIES]
     certain = [item for item in bodies if item.evidence != "candidate"]
     return each_once(certain or bodies)

@@ -30,5 +30,8 @@ def overloads(view: View, subject: Subject, meant: Meant | None = None) -> list[
         entries = fitting or entries
         if "out" in call.keywords:
             return entries
+    # Dimensions by name are what an overload is for that nobody means who gives a number or nothing.
+    unnamed = [e for e in entries if "Dimname" not in e.fact.signature]
+    entries = unnamed or entries
     plain = [e for e in entries if not operators.is_out(e) and not (e.fact.detail or {}).get("autogen_of")]
     return plain or entries

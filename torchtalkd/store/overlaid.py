@@ -12,7 +12,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final
 
-from torchtalkd.facts import File, FiledDefinition, FiledReference
+from torchtalkd.facts import File, FiledDefinition, FiledReference, Problem
 from torchtalkd.overlay import Overlay
 from torchtalkd.store import rows
 from torchtalkd.store.laid import FRESH, Index, Laid
@@ -68,6 +68,24 @@ class Overlaid(View):
     def interrupt(self) -> None:
         """As `View.interrupt`."""
         self._below.interrupt()
+
+    # -- about the index itself, which no overlay changes
+
+    def meta(self, name: str, default: str = "") -> str:
+        """As `View.meta`."""
+        return self._below.meta(name, default)
+
+    def counts(self) -> dict[str, int]:
+        """As `View.counts`."""
+        return self._below.counts()
+
+    def problems(self, limit: int = 1000) -> list[tuple[str, Problem]]:
+        """As `View.problems`."""
+        return self._below.problems(limit)
+
+    def problems_of_languages(self, languages: Iterable[str]) -> list[tuple[str, Problem]]:
+        """As `View.problems_of_languages`."""
+        return self._below.problems_of_languages(languages)
 
     # -- files
 
