@@ -136,7 +136,7 @@ def _definitions(old: bytes, new: bytes, changed: tuple[int, int], facts: FileFa
     same, rest = changed
     first = old.count(b"\n", 0, same)
     last = old.count(b"\n", 0, len(old) - rest) + 1
-    opened = {-1, *_large_classes(facts)}
+    opened = {*_top(facts), *_large_classes(facts)}
     spans = [
         (d.line - 1, d.end_line)
         for ordinal, d in enumerate(facts.definitions)
@@ -153,7 +153,15 @@ def _definitions(old: bytes, new: bytes, changed: tuple[int, int], facts: FileFa
             first, moved = first - 1, True
         if last - first > MOST_LINES:
             break
+    while last < len(lines) and not lines[last].strip():
+        # Where a definition ends is seen by what comes behind it.
+        last += 1
     return _Region(first, last, last + new.count(b"\n") - old.count(b"\n"))
+
+
+def _top(facts: FileFacts) -> set[int]:
+    """The scopes of what stands at the top level: none, or that of the module."""
+    return {-1, *(ordinal for ordinal, d in enumerate(facts.definitions[:1]) if d.kind == "module")}
 
 
 def _large_classes(facts: FileFacts) -> Iterator[int]:
@@ -165,23 +173,24 @@ def _large_classes(facts: FileFacts) -> Iterator[int]:
 
 def _ends(line: bytes) -> bool:
     """Whether a definition's head cannot begin in a line: nothing goes on behind it."""
-    text = line.strip()
-    return not text or text.endswith((b"}", b";", b"{")) or text.startswith((b"#", b"//"))
+    text = line.partition(b"//")[0].strip()
+    return not text or text.endswith((b"}", b";", b"{")) or text.startswith(b"#")
 
 
 def _context(data: bytes, facts: FileFacts, region: _Region) -> tuple[list[bytes], list[bytes]]:
     """Lines to put before and behind a region, so that its names mean what they mean in the file."""
     if facts.language == "python":
+        top = _top(facts)
         names = [
             b"def %s(): ..." % last if d.kind == "function" else b"class %s: ..." % last
             for d in facts.definitions
-            if d.scope < 0
-            and d.kind in ("function", "class")
-            and not region.first < d.line <= region.old_last
+            if d.scope in top and d.kind in ("function", "class")
+            if not region.first < d.line <= region.old_last
             for last in [d.name.rpartition(".")[2].encode()]
         ]
         before = [line for found in _IMPORT.findall(data) for line in found.split(b"\n")]
-        return [*before, *names], []
+        # The line behind shows where the last definition ends.
+        return [*before, *names], [b"None"]
     if facts.language not in _C_LIKE:
         return [], []
     before = [line for found in _DEFINE.findall(data) for line in found.split(b"\n")]

@@ -72,9 +72,9 @@ class Meanings:
             return self.value(node.named_children[0], depth)
         if kind == "call":
             function = node.child_by_field_name("function")
-            return (
-                Value("result", "", (self.value(function, depth + 1),)) if function is not None else UNKNOWN
-            )
+            if function is None:
+                return UNKNOWN
+            return Value("result", _first_text(node), (self.value(function, depth + 1),))
         if kind in ("binary_operator", "unary_operator", "comparison_operator"):
             named = {c.type for c in node.children}
             table = BINARY if kind[0] == "b" else UNARY if kind[0] == "u" else COMPARED

@@ -6,8 +6,9 @@ or a generator, is left alone.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from torchtalkd import keys
 from torchtalkd.facts import File, FiledDefinition
@@ -58,22 +59,41 @@ def _entries(view: View, file: File) -> Iterator[Broken]:
 
 def _is_nowhere(view: View, registration: FiledDefinition, name: str) -> bool:
     """Whether no definition, declaration or macro of the tree can be a kernel's."""
-    if (registration.fact.detail or {}).get("implicit"):
-        entry = view.scope(registration)
-        detail = (entry.fact.detail or {}) if entry is not None else {}
-        if (
-            detail.get("manual_kernel_registration")
-            or detail.get("structured_delegate")
-            or "autogen_of" in detail
-        ):
-            return False
+    entry = view.scope(registration)
+    detail = (entry.fact.detail or {}) if entry is not None else {}
+    if _VIEW_COPY in (detail.get("tags") or ()):
+        return False
+    implicit = bool((registration.fact.detail or {}).get("implicit"))
+    made = ("manual_kernel_registration", "structured_delegate", "autogen_of")
+    if implicit and any(field in detail for field in made):
+        return False
     last = keys.cpp_last(name)
     for spelled in (last, f"{last}_symint", last.removesuffix("_symint")):
         if view.count(keys.cpp(spelled)) or made_functions(view, spelled):
             return False
         if any(view.targeting(keys.cpp(spelled))[1:]) and _is_made(view, spelled):
             return False
-    return not view.references(keys.cpp(last)) and not _is_made(view, last)
+    return not (view.references(keys.cpp(last)) or _is_made(view, last) or _may_be_pasted(view, last))
+
+
+_VIEW_COPY: Final = "view_copy"
+"""The tag of operators whose kernel torchgen writes (torchgen/gen_functionalization_type.py,
+`gen_composite_view_copy_kernel`)."""
+_PASTED: Final = re.compile(r"(\w{3,})\s*##")
+
+
+def _may_be_pasted(view: View, last: str) -> bool:
+    """Whether a macro of the tree makes names that begin like this one: `_cast_##n`."""
+    known: tuple[str, ...] | None = view.kept_of_names.get(("macro", "pasted"))
+    if known is None:
+        bodies = (
+            str((macro.fact.detail or {}).get("body") or "")
+            for key in view.keys(keys.space(keys.macro("")))
+            for macro in view.of_kind(key, "macro")
+        )
+        known = tuple({begin for body in bodies if "##" in body for begin in _PASTED.findall(body)})
+        view.kept_of_names["macro", "pasted"] = known
+    return last.startswith(known)
 
 
 def _is_made(view: View, last: str) -> bool:

@@ -48,9 +48,12 @@ class Asked(NamedTuple):
     document: Document
     file: File | None
     places: Places
+    unsaved: frozenset[str]
+    """The paths of texts that are laid over the view: of these the disk says nothing."""
 
     def reply(self, result: Any, items: Sequence[Item] = ()) -> Reply:
-        """The answer."""
+        """The answer, with the places on the disk that it cites."""
+        items = [item for item in items if item.file not in self.unsaved]
         subjects = (Subject("place", self.document.path),)
         return Reply("place", "", "", subjects, tuple(items), len(items), standing(self.view), result=result)
 
@@ -198,7 +201,9 @@ class Desk:
                 laid.append(document.overlay(root.reader))
             shown = overlaid(view, laid)
             places = Places(root, documents, self.encoding)
-            return question(Asked(shown, root, document, shown.file(document.path) if own else None, places))
+            file = shown.file(document.path) if own else None
+            unsaved = frozenset(overlay.path for overlay in laid)
+            return question(Asked(shown, root, document, file, places, unsaved))
 
         try:
             reply = await root.handle.ask(asked, PATIENCE)
