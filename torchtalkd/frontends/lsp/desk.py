@@ -183,6 +183,9 @@ class Desk:
             document = await asyncio.get_running_loop().run_in_executor(None, self._closed, uri)
         if document is None or (root := await self.root_of(document)) is None:
             return None
+        for other in list(self.documents.values()):
+            # What another open text says counts for this one, so its root must be known, too.
+            await self.root_of(other)
         result = await self._asked(document, root, question)
         if result is None and document.path.endswith((".py", ".pyi")):
             # What an extension or a script calls may be the framework's, in a tree of its own.

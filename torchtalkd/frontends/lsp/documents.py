@@ -9,12 +9,15 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Iterable
+from typing import Final
 from urllib.parse import quote, unquote, urlsplit
 
 from torchtalkd.columns import Change, Encoding, changed, lines_of
 from torchtalkd.frontends.host import Draft, OpenRoot, Reader
 from torchtalkd.overlay import Overlay
 from torchtalkd.store.view import View
+
+_SCHEME: Final = "file"
 
 
 class Document:
@@ -103,11 +106,11 @@ def digest_of(data: bytes) -> str:
 def path_of(uri: str) -> str:
     """The absolute path of a file: URI, '' for any other."""
     parts = urlsplit(uri)
-    if parts.scheme != "file":
+    if parts.scheme != _SCHEME:
         return ""
     return os.path.normpath(unquote(parts.path)) if parts.path.startswith("/") else ""
 
 
 def uri_of(path: str) -> str:
     """The URI of an absolute path."""
-    return "file://" + quote(path, safe="/~!$&'()*+,;=:@._-")
+    return f"{_SCHEME}://" + quote(path, safe="/~!$&'()*+,;=:@._-")
