@@ -43,10 +43,9 @@ def _meant(view: View, named: Iterable[Named], spot: Spot, *, defines: bool = Fa
     for name, evidence, receiver in named:
         subjects = python_name(view, name)
         if subjects:
-            return Meant(
-                spot.line, spot.column, spot.end, tuple(subjects), evidence, spot.passed, receiver, defines,
-                NOT_KNOWN if evidence == "candidate" else "",
-            )  # fmt: skip
+            note = NOT_KNOWN if evidence == "candidate" else ""
+            place = (spot.line, spot.column, spot.end)
+            return Meant(*place, tuple(subjects), evidence, spot.passed, receiver, defines, note=note)
     return None
 
 

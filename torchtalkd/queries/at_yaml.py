@@ -127,7 +127,8 @@ def _operator(
         if subject is None:
             return None
         defines = field in ("func", "name", "autogen", "")
-        return Meant(line, found.start(), found.end(), (subject,), defines=defines)
+        delegate = field == "structured_delegate"
+        return Meant(line, found.start(), found.end(), (subject,), defines=defines, schema=delegate)
     return None
 
 

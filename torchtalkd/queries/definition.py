@@ -33,7 +33,9 @@ def definition(view: View, meant: Meant) -> list[Item]:
     """The places, the likeliest first; each once."""
     found: list[Item] = []
     for subject in asked(meant):
-        if subject.kind == "operator":
+        if subject.kind == "operator" and meant.schema:
+            found.extend(schemas(view, subject))
+        elif subject.kind == "operator":
             found.extend(entry_function(view, subject, meant))
         else:
             found.extend(defined(view, subject))

@@ -29,5 +29,7 @@ class Meant:
     """Whether it is a method of a value, which is an argument, too."""
     defines: bool = False
     """Whether the name is defined or bound at this very place."""
+    schema: bool = False
+    """Whether the name stands for an operator's entry, not for what runs it: in another entry of yaml."""
     note: str = ""
     """A word to whoever reads it: that a receiver's type is not known."""

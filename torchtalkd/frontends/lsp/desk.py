@@ -18,11 +18,12 @@ from torchtalkd.columns import Encoding, to_bytes
 from torchtalkd.facts import File
 from torchtalkd.frontends.host import EditorHost, NotReady, OpenRoot
 from torchtalkd.frontends.lsp.documents import Document, overlays, path_of
-from torchtalkd.frontends.lsp.places import Places
+from torchtalkd.frontends.lsp.places import Lines, Places
 from torchtalkd.frontends.lsp.settings import Settings
 from torchtalkd.queries.answers import Answer, Item, Subject, standing
 from torchtalkd.queries.at import at
 from torchtalkd.queries.meant import Meant
+from torchtalkd.queries.warm import WARM
 from torchtalkd.store.overlaid import overlaid
 from torchtalkd.store.view import View
 
@@ -70,6 +71,7 @@ class Desk:
         """By the URI of the client's folder: the root that it is in."""
         self._folders: dict[str, asyncio.Task[OpenRoot | None]] = {}
         self._around: dict[str, OpenRoot | None] = {}
+        self._lines: Lines = {}
         self._pausing: dict[str, asyncio.TimerHandle] = {}
         self._tasks: set[asyncio.Task[Any]] = set()
         self.after_pause: Callable[[str], None] = _nothing
@@ -100,7 +102,15 @@ class Desk:
             return None
         self.folders[uri] = found
         self._place_anew()
+        self.start(self._warm(found))
         return found
+
+    async def _warm(self, root: OpenRoot) -> None:
+        for step in WARM:
+            try:
+                await root.handle.ask(step, 0.0)
+            except NotReady:
+                return
 
     async def roots(self) -> list[OpenRoot]:
         """The roots of all folders, each once; the configured one where there are none."""
@@ -203,7 +213,7 @@ class Desk:
             if document.is_outside and root.reader.language(document.path) not in ("", "python"):
                 laid.append(document.overlay(root.reader))
             shown = overlaid(view, laid)
-            places = Places(root, documents, self.encoding)
+            places = Places(root, documents, self.encoding, self._lines)
             file = shown.file(document.path) if own else None
             unsaved = frozenset(overlay.path for overlay in laid)
             return question(Asked(shown, root, document, file, places, unsaved))

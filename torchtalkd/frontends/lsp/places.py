@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Mapping
-from typing import Final
+from typing import Final, TypeAlias
 
 from lsprotocol import types
 
@@ -21,11 +21,26 @@ MOST_BYTES: Final = 64 << 20
 """Of a file that is read for its lines."""
 
 
-class Places:
-    """Makes locations for one answer: what it has read of a file is read once."""
+MOST_KEPT: Final = 256
+"""Files whose lines are kept from one answer to the next."""
 
-    def __init__(self, root: OpenRoot, documents: Mapping[str, Document], encoding: Encoding) -> None:
+Lines: TypeAlias = dict[str, tuple[tuple[int, int, int], list[bytes]]]
+"""By absolute path: size, time and inode of a file, and its lines."""
+
+
+class Places:
+    """Makes locations for one answer: what it has read of a file is read once, and kept in `kept`
+    for the next answer."""
+
+    def __init__(
+        self,
+        root: OpenRoot,
+        documents: Mapping[str, Document],
+        encoding: Encoding,
+        kept: Lines | None = None,
+    ) -> None:
         self._root, self._encoding = root, encoding
+        self._kept: Lines = {} if kept is None else kept
         self._open = {d.path: d for d in documents.values() if d.root and d.root.path == root.path}
         self._lines: dict[str, list[bytes]] = {}
 
@@ -73,13 +88,22 @@ class Places:
         return lines[number - 1] if 0 < number <= len(lines) else b""
 
     def _read(self, path: str) -> list[bytes]:
-        full = os.path.realpath(os.path.join(self._root.path, path))
-        if not full.startswith(self._root.path.rstrip("/") + "/"):
-            # A link that leads out of the root: nothing is opened there.
-            return []
+        full = os.path.join(self._root.path, path)
         try:
+            found = os.stat(full)
+            signature = (found.st_size, found.st_mtime_ns, found.st_ino)
+            known = self._kept.get(full)
+            if known is not None and known[0] == signature:
+                return known[1]
+            if not os.path.realpath(full).startswith(self._root.path.rstrip("/") + "/"):
+                # A link that leads out of the root: nothing is opened there.
+                return []
             with open(full, "rb") as file:
-                return file.read(MOST_BYTES).split(b"\n")
+                lines = file.read(MOST_BYTES).split(b"\n")
         except OSError:
             # It went since it was indexed: the place stays, without its name's length.
             return []
+        if len(self._kept) >= MOST_KEPT:
+            self._kept.clear()
+        self._kept[full] = (signature, lines)
+        return lines
