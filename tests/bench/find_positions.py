@@ -13,7 +13,9 @@ from __future__ import annotations
 import random
 import re
 import sys
+from collections import Counter
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 SEED = 7
@@ -68,6 +70,7 @@ def functions(tree: Tree, within: str = "aten/src/ATen/native") -> dict[str, lis
     return found
 
 
+@cache
 def entries(tree: Tree) -> list[dict[str, str]]:
     """The entries of native_functions.yaml: name, line, and the text of the fields."""
     path = "aten/src/ATen/native/native_functions.yaml"
@@ -138,6 +141,7 @@ def pytorch(tree: Tree, pick: random.Random) -> Iterator[ROW]:
         if (m := re.search(r"^    CompositeExplicitAutograd(?:, \w+)*: (\w+)$", entry["body"], re.MULTILINE))
         and len(known.get(m[1], [])) == 1
     }
+    packets = Counter(entry["name"].partition(".")[0] for entry in entries(tree))
     explicit |= {name: place for name, (_, place) in whole.items()}
     rows = []
     for path, match in tree.found(
@@ -157,7 +161,7 @@ def pytorch(tree: Tree, pick: random.Random) -> Iterator[ROW]:
                     and "lambda" not in line
                 )
                 inner = re.search(r"^ +(?:def|class) ", before, re.MULTILINE)
-                alone = sum(e["name"].partition(".")[0] == call[1] for e in entries(tree)) == 1
+                alone = packets[call[1]] == 1
                 if quiet and not inner and alone and call[1] in explicit and call[1] in methods:
                     rows.append((call[1], path, match.start(3) + call.start(1)))
     for name, path, at in one_of_each(rows, pick, 8):

@@ -25,7 +25,6 @@ from torchtalkd.queries.trace_registrations import registration_items, target_fu
 from torchtalkd.queries.trace_yaml import yaml_items
 from torchtalkd.store.view import View
 
-_PLACES: Final = ("native", "structured_impl", "stub_kernel", "gpu_kernel")
 _BODIES: Final = ("function", "kernel", "structured_impl")
 
 
@@ -106,7 +105,7 @@ def registered(view: View, subject: Subject, entry: FiledDefinition | None) -> l
     found = [
         item
         for item in registration_items(view, family, wanted)
-        if item.role in _PLACES and item.kind in _BODIES and not item.via
+        if item.role == "native" and item.kind in _BODIES
     ]
     order = {backend: number for number, backend in enumerate(view.rules.backends)}
     if not found:
