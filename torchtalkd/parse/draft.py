@@ -103,20 +103,29 @@ def _patch(path: str, data: bytes, conventions: Conventions, former: Draft) -> P
 def _changed(old: bytes, new: bytes) -> tuple[int, int]:
     """How many bytes two texts have in common at the beginning, and behind that at the end."""
     most = min(len(old), len(new))
-    same = _common(most, lambda n: old[:n] == new[:n])
-    return same, _common(most - same, lambda n: n == 0 or old[-n:] == new[-n:])
+    same = _common(most, lambda n, m: old[n:m] == new[n:m])
+    ends = len(old), len(new)
+    return same, _common(
+        most - same, lambda n, m: old[ends[0] - m : ends[0] - n] == new[ends[1] - m : ends[1] - n]
+    )
 
 
-def _common(most: int, equal: Callable[[int], bool]) -> int:
-    """The greatest number up to `most` that `equal` holds for; it holds for all smaller ones."""
-    low, high = 0, most
+def _common(most: int, equal: Callable[[int, int], bool]) -> int:
+    """How far two texts agree, at most `most`; `equal` compares a piece of them."""
+    low = 0
+    while low < most and equal(low, min(low + _PIECE, most)):
+        low = min(low + _PIECE, most)
+    high = min(low + _PIECE, most)
     while low < high:
         middle = (low + high + 1) // 2
-        if equal(middle):
+        if equal(low, middle):
             low = middle
         else:
             high = middle - 1
     return low
+
+
+_PIECE: Final = 1 << 14
 
 
 def _entries(old: bytes, new: bytes, changed: tuple[int, int]) -> _Region:

@@ -72,7 +72,7 @@ def at_code(view: View, file: File, lines: Sequence[bytes], line: int, column: i
 
 def definitions_around(view: View, file: File, line: int) -> list[FiledDefinition]:
     """The definitions of a file whose lines include one, the innermost first."""
-    known: dict[int, list[FiledDefinition]] = view.kept.setdefault("by_line", {}).setdefault(file.id, {})
+    known: dict[int, list[FiledDefinition]] = view.kept.setdefault("around", {}).setdefault(file.id, {})
     if not known:
         for d in view.definitions_in(file):
             for block in range(d.fact.line // _BLOCK, max(d.fact.line, d.fact.end_line) // _BLOCK + 1):

@@ -43,7 +43,7 @@ def at_yaml(
     if file.language == "native_functions" and entry is not None:
         rows = [
             d
-            for d in _on(view, file, line)
+            for d in view.definitions_on(file, line)
             if d.fact.kind == "registration" and not (d.fact.detail or {}).get("implicit")
         ]
         if rows:
@@ -66,18 +66,10 @@ def at_yaml(
     return None
 
 
-def _on(view: View, file: File, line: int) -> list[FiledDefinition]:
-    by_line: dict[int, list[FiledDefinition]] = view.kept.setdefault("yaml_lines", {}).setdefault(file.id, {})
-    if not by_line:
-        for definition in view.definitions_in(file):
-            by_line.setdefault(definition.fact.line, []).append(definition)
-    return by_line.get(line, [])
-
-
 def _entry(view: View, file: File, line: int) -> FiledDefinition | None:
     """The operator or derivative whose entry a line belongs to."""
     for above in range(line, max(0, line - _LONGEST), -1):
-        for definition in _on(view, file, above):
+        for definition in view.definitions_on(file, above):
             generated = (definition.fact.detail or {}).get("autogen_of")
             if definition.fact.kind in ("operator", "derivative") and not generated:
                 return definition if definition.fact.end_line >= line else None

@@ -81,7 +81,9 @@ def _operator(view: View, subject: Subject, meant: Meant) -> Card:
 
 def _undeclared(view: View, subject: Subject, meant: Meant) -> Card:
     family = operators.family(view, subject.name)
-    found = list(registration_items(view, family, frozenset(subject.overloads))) if family else []
+    found = (
+        list(registration_items(view, family, frozenset(subject.overloads), behind=False)) if family else []
+    )
     rows = tuple(item for item in found if item.kind in ("function", "kernel"))
     return Card(
         "operator", subject.name, "", rows[:MOST_ROWS], max(0, len(rows) - MOST_ROWS), note=meant.note
@@ -98,7 +100,7 @@ def kernels(view: View, entry: FiledDefinition) -> list[Item]:
             found.setdefault(row.registration.fact.dispatch_key, item)
     family = operators.family(view, entry.fact.name)
     if family is not None:
-        for item in registration_items(view, family, frozenset([family.full_name(entry)])):
+        for item in registration_items(view, family, frozenset([family.full_name(entry)]), behind=False):
             if item.kind in ("function", "kernel") and not item.via:
                 found.setdefault(item.dispatch_key or "CatchAll", item)
     order = {backend: number for number, backend in enumerate(view.rules.backends)}

@@ -104,7 +104,7 @@ def registered(view: View, subject: Subject, entry: FiledDefinition | None) -> l
     wanted = frozenset([family.full_name(entry)] if entry is not None else subject.overloads)
     found = [
         item
-        for item in registration_items(view, family, wanted)
+        for item in registration_items(view, family, wanted, behind=False)
         if item.role == "native" and item.kind in _BODIES
     ]
     order = {backend: number for number, backend in enumerate(view.rules.backends)}

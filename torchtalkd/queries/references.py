@@ -47,12 +47,15 @@ def references(view: View, meant: Meant, near: str = "", *, declared: bool = Tru
             found.setdefault((item.file, item.line, item.column), item)
     folders = near.split("/")[:-1]
 
+    away: dict[str, int] = {}
+
     def distance(item: Item) -> tuple[int, str, int, int]:
-        others = item.file.split("/")[:-1]
-        same = next((i for i, (a, b) in enumerate(zip(folders, others, strict=False)) if a != b), None)
-        common = min(len(folders), len(others)) if same is None else same
-        away = 0 if item.file == near else 1 + len(folders) + len(others) - 2 * common
-        return away, item.file, item.line, item.column
+        if item.file not in away:
+            others = item.file.split("/")[:-1]
+            same = next((i for i, (a, b) in enumerate(zip(folders, others, strict=False)) if a != b), None)
+            common = min(len(folders), len(others)) if same is None else same
+            away[item.file] = 0 if item.file == near else 1 + len(folders) + len(others) - 2 * common
+        return away[item.file], item.file, item.line, item.column
 
     return sorted(found.values(), key=distance)
 

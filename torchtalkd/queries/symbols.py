@@ -27,7 +27,7 @@ _RANK: Final = {
     "stub": 2,
     "kernel": 2,
 }
-MOST_KEYS: Final = 400
+MOST_KEYS: Final = 200
 """Distinct names that are looked at for one answer."""
 
 
@@ -68,27 +68,39 @@ def symbols(view: View, query: str, limit: int = 128) -> list[FiledDefinition]:
 
 def _close(view: View, text: str) -> Iterator[tuple[int, str]]:
     """(0 exact, 1 beginning, 2 inside, 3 letters in order; key)."""
-    spaces = [keys.space(space) for space in SPACES]
-    names = {space: _names(view, space) for space in spaces}
-    inside: list[tuple[int, int, str]] = []
-    for space in spaces:
-        folded, starts, known = names[space]
-        at = folded.find(text)
-        counted = 0
-        while at >= 0 and counted < 20_000:
-            counted += 1
-            index = _index(starts, at)
-            name, offset = known[index], at - starts[index]
-            closeness = 2 if offset else (0 if len(name) == len(text) else 1)
-            inside.append((closeness, len(name), f"{space}:{name}"))
-            at = folded.find(text, starts[index] + len(name))
-    inside.sort()
-    yield from ((closeness, key) for closeness, _, key in dict.fromkeys(inside))
-    if not inside and len(text) > 3:
-        for space in spaces:
-            for name in names[space][2]:
+    names = {space: _names(view, space) for space in map(keys.space, SPACES)}
+    begin = sorted(_hits(names, f"\n{text}", len(text)))
+    yield from ((closeness, key) for closeness, _, key in begin)
+    inside = sorted(hit for hit in _hits(names, text, len(text)) if hit[0] == 2)
+    yield from ((closeness, key) for closeness, _, key in inside)
+    if not begin and not inside and len(text) > 3:
+        for space, (_, _, known) in names.items():
+            for name in known:
                 if _in_order(text, name):
                     yield 3, f"{space}:{name}"
+
+
+def _hits(
+    names: dict[str, tuple[str, list[int], list[str]]], text: str, length: int
+) -> Iterator[tuple[int, int, str]]:
+    """(closeness, length of the name, key) where a text stands; a line feed in front of it wants a
+    name's beginning."""
+    ahead = text.startswith("\n")
+    for space, (folded, starts, known) in names.items():
+        at = folded.find(text)
+        for _ in range(_MOST_HITS):
+            if at < 0:
+                break
+            index = bisect_right(starts, at + ahead) - 1
+            name = known[index]
+            offset = at + ahead - starts[index]
+            closeness = 2 if offset else (0 if len(name) == length else 1)
+            yield closeness, len(name), f"{space}:{name}"
+            at = folded.find(text, starts[index] + len(name))
+
+
+_MOST_HITS: Final = 5_000
+"""Names of a space that are looked at: `a` stands in nearly all."""
 
 
 def _in_order(text: str, name: str) -> bool:
@@ -104,10 +116,6 @@ def _names(view: View, space: str) -> tuple[str, list[int], list[str]]:
     if known is None:
         names = [keys.last(key) for key in view.keys(space)]
         folded = [name.casefold() if len(name.casefold()) == len(name) else name for name in names]
-        starts = [0, *accumulate(len(name) + 1 for name in folded)][:-1]
-        known = view.kept_of_names[space, "symbols"] = ("\n".join(folded), starts, names)
+        starts = list(accumulate((len(name) + 1 for name in folded), initial=1))[:-1]
+        known = view.kept_of_names[space, "symbols"] = ("\n" + "\n".join(folded), starts, names)
     return known
-
-
-def _index(starts: list[int], at: int) -> int:
-    return bisect_right(starts, at) - 1

@@ -23,9 +23,11 @@ class Index:
         self.facts = facts
         self.by_key: dict[str, list[int]] = {}
         self.by_kind: dict[str, list[int]] = {}
+        self.by_line: dict[int, list[int]] = {}
         for ordinal, definition in enumerate(facts.definitions):
             self.by_key.setdefault(definition.key, []).append(ordinal)
             self.by_kind.setdefault(definition.kind, []).append(ordinal)
+            self.by_line.setdefault(definition.line, []).append(ordinal)
         self.references: dict[str, list[int]] = {}
         self.targets: dict[str, list[int]] = {}
         self.of_owner: dict[int, list[int]] = {}
@@ -102,6 +104,13 @@ class Laid:
     def all(self) -> list[FiledDefinition]:
         """All definitions, in the order of their ordinals."""
         return self.definitions(lambda index: range(len(index.facts.definitions)))
+
+    def on(self, line: int) -> list[FiledDefinition]:
+        """The definitions whose name stands on a line."""
+        patch = self.overlay.patch
+        lines = {line} if patch is None else {line, line - patch.shift}
+        found = self.definitions(lambda index: (n for each in lines for n in index.by_line.get(each, ())))
+        return [definition for definition in found if definition.fact.line == line]
 
     def references(self, choose: Callable[[Index], Iterable[int]]) -> list[FiledReference]:
         """The references that `choose` takes of each reading, in the order of the text."""

@@ -22,6 +22,13 @@ from torchtalkd.store.view import View
 _UNSAVED: Final = 1 << 40
 """Ids of files that the store does not have begin here."""
 
+SHARED: Final = {
+    "nodes": ("derivative",),
+    "library_uses": ("macro_use", "macro", "library"),
+    "function_templates": ("macro",),
+}
+"""What `link` keeps with a view, and the kinds of definitions that it is derived from alone: it stays
+true under an overlay that has none of them, and is too much to derive anew for each keystroke."""
 MOST_KEPT: Final = 4
 """Combinations of unsaved texts whose view is kept: one for each editor that asks by turns."""
 
@@ -59,8 +66,16 @@ class Overlaid(View):
             laid = Laid(overlay, file)
             self._laid[file.id] = self._paths[overlay.path] = laid
         self._hidden = frozenset(self._laid)
+        for name, kinds in SHARED.items():
+            if name in below.kept and not any(self._has_kind(number, kinds) for number in self._hidden):
+                self.kept[name] = below.kept[name]
         self._definitions = {}
         self._gone: dict[int, frozenset[str]] = {}
+
+    def _has_kind(self, number: int, kinds: tuple[str, ...]) -> bool:
+        """Whether an overlay, or the file that it hides, has a definition of some kinds."""
+        own = any(kind in index.by_kind for index in self._laid[number].parts for kind in kinds)
+        return own or any(kind in self._kinds_below(number) for kind in kinds)
 
     def close(self) -> None:
         """The view below is somebody else's."""
@@ -144,6 +159,11 @@ class Overlaid(View):
         laid = self._laid.get(file.id)
         return laid.all() if laid is not None else self._below.definitions_in(file)
 
+    def definitions_on(self, file: File, line: int) -> list[FiledDefinition]:
+        """As `View.definitions_on`."""
+        laid = self._laid.get(file.id)
+        return self._below.definitions_on(file, line) if laid is None else laid.on(line)
+
     def definitions_of_kind(self, kind: str) -> list[FiledDefinition]:
         """As `View.definitions_of_kind`."""
         return self._mixed(self._below.definitions_of_kind(kind), lambda index: index.by_kind.get(kind, ()))
@@ -155,16 +175,13 @@ class Overlaid(View):
             for laid in self._laid.values()
             for d in laid.definitions(lambda index: index.by_kind.get(kind, ()))
         }
+        theirs = {key for number in self._hidden for key in self._kinds_below(number).get(kind, ())}
         gone = {
-            d.fact.key
-            for number in self._hidden
-            for d in self._rows_below(number)
-            if d.fact.kind == kind and d.fact.key not in ours
+            key
+            for key in theirs - ours
+            if not any(d.file.id not in self._hidden for d in self._below.of_kind(key, kind))
         }
-        left = {
-            key for key in gone if any(d.file.id not in self._hidden for d in self._below.of_kind(key, kind))
-        }
-        return (self._below.keys_of_kind(kind) - (gone - left)) | ours
+        return (self._below.keys_of_kind(kind) - gone) | ours
 
     def scope(self, definition: FiledDefinition) -> FiledDefinition | None:
         """As `View.scope`."""
@@ -303,7 +320,18 @@ class Overlaid(View):
     def _keys_below(self, number: int) -> frozenset[str]:
         found = self._gone.get(number)
         if found is None:
-            found = self._gone[number] = frozenset(d.fact.key for d in self._rows_below(number))
+            kinds = self._kinds_below(number)
+            found = self._gone[number] = frozenset(key for keys in kinds.values() for key in keys)
+        return found
+
+    def _kinds_below(self, number: int) -> dict[str, set[str]]:
+        """The keys that a hidden file's rows have, by kind. Kept with the view below."""
+        files: dict[int, dict[str, set[str]]] = self._below.kept.setdefault("kinds_of_files", {})
+        found = files.get(number)
+        if found is None:
+            found = files[number] = {}
+            for definition in self._rows_below(number):
+                found.setdefault(definition.fact.kind, set()).add(definition.fact.key)
         return found
 
 

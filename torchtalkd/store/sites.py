@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import sys
 from array import array
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from operator import le
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from torchtalkd.facts import File, FiledReference, Reference, ReferenceKind
+from torchtalkd.facts import File, FiledDefinition, FiledReference, Reference, ReferenceKind
 from torchtalkd.store import rows
 
 
@@ -50,6 +50,19 @@ def unpacked(file: File, row: Packed, first: int, last: int) -> Iterator[FiledRe
         owner = (sites[i + 2] >> 8) - 1
         fact = Reference(key, name, kind, sites[i], sites[i + 1], owner, (sites[i + 2] & 255) - 1)
         yield FiledReference(file, fact, base | owner if owner >= 0 else -1)
+
+
+def by_line(
+    kept: dict[str, Any], file_id: int, definitions: Callable[[], list[FiledDefinition]]
+) -> dict[int, list[FiledDefinition]]:
+    """A file's definitions by the line of their name; made once, and kept."""
+    files: dict[int, dict[int, list[FiledDefinition]]] = kept.setdefault("by_line", {})
+    found = files.get(file_id)
+    if found is None:
+        found = files[file_id] = {}
+        for definition in definitions():
+            found.setdefault(definition.fact.line, []).append(definition)
+    return found
 
 
 def within(owner: int, belongs: dict[int, bool], scopes: dict[int, int]) -> bool:

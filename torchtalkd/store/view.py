@@ -14,7 +14,7 @@ from typing import Any
 
 from torchtalkd.facts import File, FiledDefinition, FiledReference, Problem, Reference
 from torchtalkd.store import rows
-from torchtalkd.store.sites import Packed, packed, unpacked, within
+from torchtalkd.store.sites import Packed, by_line, packed, unpacked, within
 
 __all__ = ["File", "FiledDefinition", "FiledReference", "View"]
 
@@ -185,6 +185,10 @@ class View:
             )
             self._in_file[file.id] = found
         return found
+
+    def definitions_on(self, file: File, line: int) -> list[FiledDefinition]:
+        """The definitions whose name stands on a line of a file."""
+        return by_line(self.kept, file.id, lambda: self.definitions_in(file)).get(line, [])
 
     def definitions_of_kind(self, kind: str) -> list[FiledDefinition]:
         """All definitions of a kind. Quick for the kinds with an index (indexes.sql); for any

@@ -27,7 +27,7 @@ from torchtalkd.queries.warm import WARM
 from torchtalkd.store.overlaid import overlaid
 from torchtalkd.store.view import View
 
-PATIENCE: Final = 0.01
+PATIENCE: Final = 0.004
 """Seconds that a request waits for what has changed on the disk: an editor asks at each movement of the
 mouse. What an answer cites is looked at all the same."""
 PAUSE: Final = 0.4
