@@ -101,7 +101,7 @@ def incoming(view: View, subject: Subject) -> list[Call]:
     else:
         definitions = [d for n in subject.ids if (d := view.definition(n)) is not None]
         meant = Meant(0, 0, 0, (subject,))
-        for item in references_of(view, meant, declared=False):
+        for item in references_of(view, meant, declared=False).items:
             if item.role == "use" and item.kind in ("call", "method", "address", "launch"):
                 caller = _around(view, item)
                 if caller is not None and caller.id not in subject.ids:

@@ -7,7 +7,8 @@ hundreds of classes, and is none of them here.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Final
+from heapq import nsmallest
+from typing import Final, NamedTuple
 
 from torchtalkd import keys
 from torchtalkd.facts import FiledDefinition, FiledReference
@@ -38,29 +39,46 @@ _OF_OPERATOR: Final = (
 _CALLS: Final = ("call", "address", "launch", "base")
 
 
-def references(view: View, meant: Meant, near: str = "", *, declared: bool = True) -> list[Item]:
-    """The uses, those of the file `near` first, then by how near their files are. With `declared` the
-    definitions and schemas themselves, too."""
-    found: dict[tuple[str, int, int], Item] = {}
-    for subject in asked(meant):
-        for item in _of(view, subject, declared):
-            found.setdefault((item.file, item.line, item.column), item)
-    folders = near.split("/")[:-1]
+class References(NamedTuple):
+    """The uses of something."""
 
+    items: list[Item]
+    """The nearest first."""
+    total: int
+    """How many there are, where not all are among the items."""
+
+
+def references(
+    view: View, meant: Meant, near: str = "", *, declared: bool = True, limit: int | None = None
+) -> References:
+    """The uses, those of the file `near` first, then by how near their files are. With `declared` the
+    definitions and schemas themselves, too. At most `limit` items; no more work is done than for these.
+    """
+    found: dict[tuple[str, int, int], Item | FiledReference] = {}
+    for subject in asked(meant):
+        for one in _of(view, subject, declared):
+            if isinstance(one, Item):
+                found.setdefault((one.file, one.line, one.column), one)
+            else:
+                found.setdefault((one.file.path, one.fact.line, one.fact.column), one)
+    folders = near.split("/")[:-1]
     away: dict[str, int] = {}
 
-    def distance(item: Item) -> tuple[int, str, int, int]:
-        if item.file not in away:
-            others = item.file.split("/")[:-1]
+    def distance(place: tuple[str, int, int]) -> tuple[int, tuple[str, int, int]]:
+        path = place[0]
+        if path not in away:
+            others = path.split("/")[:-1]
             same = next((i for i, (a, b) in enumerate(zip(folders, others, strict=False)) if a != b), None)
             common = min(len(folders), len(others)) if same is None else same
-            away[item.file] = 0 if item.file == near else 1 + len(folders) + len(others) - 2 * common
-        return away[item.file], item.file, item.line, item.column
+            away[path] = 0 if path == near else 1 + len(folders) + len(others) - 2 * common
+        return away[path], place
 
-    return sorted(found.values(), key=distance)
+    nearest = sorted(found, key=distance) if limit is None else nsmallest(limit, found, key=distance)
+    items = [one if isinstance(one, Item) else _use(one) for one in map(found.__getitem__, nearest)]
+    return References(items, len(found))
 
 
-def _of(view: View, subject: Subject, declared: bool) -> Iterator[Item]:
+def _of(view: View, subject: Subject, declared: bool) -> Iterator[Item | FiledReference]:
     if subject.kind == "operator":
         family = operators.family(view, subject.name)
         if family is not None:
@@ -75,7 +93,8 @@ def _of(view: View, subject: Subject, declared: bool) -> Iterator[Item]:
     key = definitions[0].fact.key
     space = keys.space(key)
     if space == "macro":
-        yield from (_use(r) for r in view.references(key))
+        # Twenty thousand, of some: they become items where they are shown.
+        yield from view.references(key)
     elif space == "tag":
         yield from _tagged(view, subject.name)
     elif space == "py":

@@ -65,10 +65,11 @@ def add_to(server: LanguageServer, desk: Desk) -> None:
         declared_too = params.context.include_declaration
 
         def answered(asked: Asked, meant: Meant) -> Reply | None:
-            items = references(asked.view, meant, asked.document.path, declared=declared_too)
-            shown = items if paged else items[:MOST_REFERENCES]
-            places = [asked.places.location(item) for item in shown]
-            return asked.reply((places, len(items)), shown[:_PAGE]) if items else None
+            limit = None if paged else MOST_REFERENCES
+            near = asked.document.path
+            found = references(asked.view, meant, near, declared=declared_too, limit=limit)
+            places = [asked.places.location(item) for item in found.items]
+            return asked.reply((places, found.total), found.items[:_PAGE]) if found.items else None
 
         reply = await desk.at(params.text_document.uri, params.position, answered)
         if reply is None:
