@@ -191,6 +191,9 @@ class Meanings:
             found = self._bound(name, around, node.start_byte if node.parent else 0, depth)
             if found is not None:
                 return found
+            if name == self._text.module.partition(".")[0]:
+                # The package's own files say `torch.x` where somebody else has imported it.
+                return Value("name", name)
             stars = [
                 meaning
                 for statement in statements(around)

@@ -52,9 +52,10 @@ def plain_text(cards: list[Card], places: Places, state: RootState) -> str:
 
 def _card(card: Card, places: Places) -> list[str]:
     shown = _clean(card.signature)
-    body = f"{card.name}{shown}" if shown.startswith("(") else shown or card.name
+    name = _clean(card.name)
+    body = f"{name}{shown}" if shown.startswith("(") else shown or name
     if card.kind == "operator" and "::" not in body.partition("(")[0]:
-        body = f"{card.name.partition('::')[0]}::{body}"
+        body = f"{name.partition('::')[0]}::{body}"
     lines = [
         f"**{escaped(card.kind)}** {code(card.name)}",
         "",
@@ -68,7 +69,7 @@ def _card(card: Card, places: Places) -> list[str]:
         if card.more:
             lines.append(f"| … | {card.more} more | |")
     for name, formula in card.formulas[:3]:
-        lines.extend(["", f"{code(name)}: {code(_clean(formula))}"])
+        lines.extend(["", f"{code(name)}: {code(formula)}"])
     said = []
     if card.names:
         said.append("Python: " + ", ".join(code(name) for name in card.names))
@@ -83,7 +84,7 @@ def _card(card: Card, places: Places) -> list[str]:
 
 def _row(item: Item, places: Places) -> str:
     name = item.symbol.rpartition("::")[2] or item.symbol
-    return f"| {code(item.dispatch_key or '-')} | {code(_clean(name))} | {_link(item, places)} |"
+    return f"| {code(item.dispatch_key or '-')} | {code(name)} | {_link(item, places)} |"
 
 
 def _link(item: Item, places: Places) -> str:
@@ -97,7 +98,8 @@ def _fenced(text: str, language: str) -> list[str]:
 
 
 def code(text: str) -> str:
-    """A code span that shows a text as it stands, also within a table."""
+    """A code span that shows a text as it stands, in one line, also within a table."""
+    text = _clean(text)
     fence = "`" * (_longest_run(text) + 1)
     pad = " " if text.startswith("`") or text.endswith("`") else ""
     return f"{fence}{pad}{text.replace('|', chr(92) + '|')}{pad}{fence}" if text else ""
