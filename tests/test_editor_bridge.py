@@ -11,7 +11,7 @@ import pytest
 
 from clients.editor_messages import Frames, Session, framed
 from tests.conftest import DEMO_TREE, _copy
-from tests.daemons import Home, new_home, until
+from tests.daemons import Home, alive, children, new_home, until
 from tests.editors import NEOVIM, VS_CODE, Editor, places
 from tests.test_lsp import MM, NATIVE, SCRIPT, ask, ready
 
@@ -22,14 +22,16 @@ def home() -> Iterator[Home]:
         _copy(DEMO_TREE, made.folder / "tree")
         assert made.run("index", "build", "--source", made.folder / "tree", "--workers", "1").returncode == 0
         yield made
+        made.run("stop")
 
 
 def kill(home: Home) -> int:
-    """Kills the daemon; its process id."""
+    """Kills the daemon; its process id. Waits until nobody of it writes any more."""
     pid = home.pid()
+    keepers = children(pid)
     os.kill(pid, signal.SIGKILL)
     # Its last thread lets go of its sockets somewhat later than the process counts as dead.
-    until(lambda: not home.daemons(), "the daemon ends")
+    until(lambda: not home.daemons() and not any(map(alive, keepers)), "the daemon ends")
     return pid
 
 
@@ -64,12 +66,14 @@ def test_what_was_pending_is_cancelled(home: Home) -> None:
     ready(editor)
     uri = editor.open(tree / "scratch.py", SCRIPT)
     pid = home.pid()
+    keepers = children(pid)
     os.kill(pid, signal.SIGSTOP)
     number = editor.begin(
         "textDocument/hover", {"textDocument": {"uri": uri}, "position": {"line": 5, "character": 11}}
     )
     os.kill(pid, signal.SIGKILL)
     assert editor.wait(number)["error"]["code"] == -32802
+    until(lambda: not any(map(alive, keepers)), "the keepers end")
     assert places(ask(editor, "definition", uri, SCRIPT, "torch.mm", 6)) == [MM]
     replays = [message for message in editor.notifications if "replay" in json.dumps(message)]
     assert replays == [], "the handshake's second answer is not the editor's"

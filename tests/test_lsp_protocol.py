@@ -24,6 +24,7 @@ def home() -> Iterator[Home]:
         _copy(DEMO_TREE, made.folder / "tree")
         assert made.run("index", "build", "--source", made.folder / "tree", "--workers", "1").returncode == 0
         yield made
+        made.run("stop")
 
 
 @pytest.fixture(scope="module")

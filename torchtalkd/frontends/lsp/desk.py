@@ -30,6 +30,7 @@ from torchtalkd.store.view import View
 PATIENCE: Final = 0.004
 """Seconds that a request waits for what has changed on the disk: an editor asks at each movement of the
 mouse. What an answer cites is looked at all the same."""
+CONFIGURED_SECONDS: Final = 5.0
 PAUSE: Final = 0.4
 """Seconds without a keystroke after which a text that was read in part is read whole."""
 
@@ -72,6 +73,7 @@ class Desk:
         self._folders: dict[str, asyncio.Task[OpenRoot | None]] = {}
         self._around: dict[str, OpenRoot | None] = {}
         self._lines: Lines = {}
+        self._configured: tuple[OpenRoot | None, float] = (None, 0.0)
         self._pausing: dict[str, asyncio.TimerHandle] = {}
         self._tasks: set[asyncio.Task[Any]] = set()
         self.after_pause: Callable[[str], None] = _nothing
@@ -120,11 +122,17 @@ class Desk:
         return list({root.path: root for root in found}.values())
 
     async def configured(self) -> OpenRoot | None:
-        """The root for texts that are in none; None where none is meant."""
-        try:
-            return await self.host.configured()
-        except NotReady:
-            return None
+        """The root for texts that are in none; None where none is meant. Looked for again after a while:
+        it may be configured meanwhile."""
+        found, until = self._configured
+        now = asyncio.get_running_loop().time()
+        if now >= until:
+            try:
+                found = await self.host.configured()
+            except NotReady:
+                found = None
+            self._configured = (found, now + CONFIGURED_SECONDS)
+        return found
 
     async def root_of(self, document: Document) -> OpenRoot | None:
         """The root that a text is answered from: the nearest around it, else the configured one."""

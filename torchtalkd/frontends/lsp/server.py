@@ -20,6 +20,7 @@ from torchtalkd import __version__
 from torchtalkd.columns import Change, Encoding
 from torchtalkd.frontends.lsp import hierarchies, hints, navigation, outside, problems, progress, symbols
 from torchtalkd.frontends.lsp.desk import Desk
+from torchtalkd.frontends.lsp.documents import uri_of
 from torchtalkd.frontends.lsp.settings import settings_of
 
 
@@ -83,8 +84,8 @@ def build_server(desk: Desk, note: str = "") -> LanguageServer:
         desk.encoding = cast(Encoding, getattr(chosen, "value", chosen))
         desk.settings, _ = settings_of(params.initialization_options)
         folders = [folder.uri for folder in params.workspace_folders or ()]
-        if not folders and params.root_uri:
-            folders = [params.root_uri]
+        if not folders and (params.root_uri or params.root_path):
+            folders = [params.root_uri or uri_of(params.root_path or "/")]
         for uri in folders:
             desk.open_folder(uri)
 
