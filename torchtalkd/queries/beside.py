@@ -91,7 +91,8 @@ def kernel_links(view: View, file: File) -> list[tuple[int, int, Item]]:
     """The kernels' names in a yaml file with the one place that each means: line, column, place."""
     if file.language != "native_functions":
         return []
-    known: list[tuple[int, int, Item]] | None = view.kept.get("kernel_links")
+    files: dict[int, list[tuple[int, int, Item]]] = view.kept.setdefault("kernel_links", {})
+    known = files.get(file.id)
     if known is None:
         places: dict[tuple[int, int], Item] = {}
         for definition in view.definitions_in(file):
@@ -106,5 +107,5 @@ def kernel_links(view: View, file: File) -> list[tuple[int, int, Item]]:
                     places[own.fact.line, own.fact.column] = place_of(
                         "native", kernel, row.kernels[0].evidence
                     )
-        known = view.kept["kernel_links"] = [(*at, item) for at, item in sorted(places.items())]
+        known = files[file.id] = [(*at, item) for at, item in sorted(places.items())]
     return known

@@ -185,12 +185,16 @@ class Desk:
     def _read_whole(self, uri: str) -> None:
         document = self.documents.get(uri)
         self._pausing.pop(uri, None)
-        if document is None:
-            return
-        if document.root is not None and document.is_partly_read:
-            reader = document.root.reader
-            asyncio.get_running_loop().run_in_executor(None, document.read_whole, reader)
-        self.after_pause(uri)
+        if document is not None:
+            self.start(self._paused(document))
+            self.after_pause(uri)
+
+    async def _paused(self, document: Document) -> None:
+        root = await self.root_of(document)
+        # What stands at a place of Python is read from the text itself each time.
+        if root is not None and root.reader.language(document.path) not in ("", "python"):
+            loop = asyncio.get_running_loop()
+            await loop.run_in_executor(None, document.read_whole, root.reader)
 
     # -- requests
 

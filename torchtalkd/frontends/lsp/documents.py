@@ -71,17 +71,13 @@ class Document:
         return self._draft.overlay
 
     def read_whole(self, reader: Reader) -> None:
-        """Reads all of the text, where only a part was read since it changed."""
-        if self._draft is not None and not self._draft.is_whole:
-            data, former = self.data, self._draft
-            read = reader.draft(self.path, data, former, whole=True)
+        """Reads all of the text: where only a part was read since it changed, and before the first
+        keystroke, which then costs no more than the next."""
+        former = self._draft
+        if former is None or not former.is_whole:
+            read = reader.draft(self.path, self.data, former, whole=True)
             if self._draft is former:
                 self._draft = read
-
-    @property
-    def is_partly_read(self) -> bool:
-        """Whether a whole reading is due."""
-        return self._draft is not None and not self._draft.is_whole
 
 
 def overlays(view: View, root: OpenRoot, documents: Iterable[Document]) -> list[Overlay]:
