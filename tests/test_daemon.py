@@ -23,9 +23,9 @@ from tests.daemons import PATIENCE, Home, alive, children, new_home, until
 from torchtalkd import wire
 from torchtalkd.cache import index_folder
 from torchtalkd.daemon import host as hosts
-from torchtalkd.daemon import tree as trees
 from torchtalkd.daemon.claim import acquire, clear_old
 from torchtalkd.daemon.host import Handle, Host
+from torchtalkd.daemon.watching import Watching
 from torchtalkd.frontends.host import NotReady
 from torchtalkd.queries.search import search
 from torchtalkd.queries.trace import trace
@@ -401,12 +401,60 @@ def test_edits_are_followed(environ: dict[str, str], mini_tree: Path) -> None:
     hosted(work)
 
 
+def test_an_open_tree_follows_its_own_manifest(environ: dict[str, str], extension_tree: Path) -> None:
+    own = extension_tree / ".torchtalk.toml"
+    head = 'format = 1\nname = "{0}"\nextends = "torch-extension"\n'
+    shape = (
+        '[cpp]\nshapes = [{ name = "WAVES_LIBRARY", shape = "torch_library", options = { form = "def" } }]\n'
+    )
+    source = extension_tree / "csrc" / "own.cpp"
+    source.write_text('WAVES_LIBRARY(waves, m) { m.def("surge(Tensor x) -> Tensor"); }\n')
+
+    async def work(host: Host) -> None:
+        handle = await opened(host, extension_tree, environ)
+
+        async def found() -> bool:
+            return (await handle.ask(lambda view: trace(view, "waves::surge"), 10.0)).found
+
+        assert not await found()
+        own.write_text(head.format("first") + shape)
+        assert await found()
+        own.write_text(head.format("other"))
+        assert not await found()
+        own.write_text("format = 2\n")
+        assert not await found()
+        assert "format 2 is newer" in handle.state().error
+        own.write_text(head.format("first") + shape)
+        assert await found()
+        assert handle.state().error == ""
+        own.unlink()
+        assert not await found()
+        assert handle.state().error == ""
+
+    hosted(work)
+
+
+def test_a_wrong_manifest_is_a_wrong_call_through_the_daemon_too(home: Home, extension_tree: Path) -> None:
+    assert home.run("trace", "ripple", "--source", extension_tree).returncode == 0
+    own = extension_tree / ".torchtalk.toml"
+    own.write_text("format = 1\n[fils]\n")
+    for command in (["trace", "ripple"], ["index", "build"]):
+        refused = home.run(*command, "--source", extension_tree)
+        assert (refused.returncode, refused.stdout) == (2, "")
+        assert refused.stderr.startswith(f"torchtalkd: {own}:2: unknown field 'fils'")
+    own.unlink()
+    assert home.run("trace", "ripple", "--source", extension_tree).returncode == 0
+
+
 def test_no_answer_cites_an_older_text(
     environ: dict[str, str], mini_tree: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # A tree that takes long to look at is not looked at for each question.
-    monkeypatch.setattr(trees, "QUICK_SECONDS", -1.0)
-    monkeypatch.setattr(trees, "FRESH_SECONDS", 1e9)
+    # Nothing is heard of the tree, though it was promised.
+    async def promised(_: Watching) -> bool:
+        return True
+
+    monkeypatch.setattr(Watching, "settled", promised)
+    monkeypatch.setattr(Watching, "_pass_on", lambda self, age, batch: batch.sweep and self._heard(batch))
     path = mini_tree / "aten/src/ATen/native/LinearAlgebra.cpp"
 
     async def work(host: Host) -> None:
@@ -415,13 +463,13 @@ def test_no_answer_cites_an_older_text(
         def lines(answer: Any) -> list[int]:
             return [item.line for item in answer.items if item.file.endswith("/LinearAlgebra.cpp")]
 
-        first = lines(await handle.ask(lambda view: trace(view, "matmul")))
+        first = lines(await handle.ask(lambda view: trace(view, "matmul"), 10.0))
         path.write_text("\n\n\n" + path.read_text("utf-8"), "utf-8")
-        answer = await handle.ask(lambda view: trace(view, "matmul"))
+        answer = await handle.ask(lambda view: trace(view, "matmul"), 10.0)
         assert lines(answer) == [line + 3 for line in first]
         # Touched only: one look, and then it is known again.
         os.utime(path, (1, 1))
-        assert (await handle.ask(lambda view: trace(view, "matmul"))).standing.waiting == 0
+        assert (await handle.ask(lambda view: trace(view, "matmul"), 10.0)).standing.waiting == 0
 
     hosted(work)
 
@@ -432,12 +480,13 @@ def test_a_question_is_not_held_up_by_a_long_build(environ: dict[str, str], mini
         held = lock.acquire(index_folder(mini_tree, environ))
         try:
             answer = await handle.ask(lambda view: trace(view, "mul"))
+            assert answer.found
+            assert answer.standing.waiting >= 1
+            while "is being written by process" not in handle.state().error:
+                await handle.ask(lambda view: trace(view, "mul"))
         finally:
             held.release()
-        assert answer.found
-        assert answer.standing.waiting >= 1
-        assert "is being written by process" in handle.state().error
-        assert (await handle.ask(lambda view: trace(view, "mul"))).standing.waiting == 0
+        assert (await handle.ask(lambda view: trace(view, "mul"), 10.0)).standing.waiting == 0
         assert handle.state().error == ""
 
     hosted(work)

@@ -52,7 +52,7 @@ class Net:
 
 
 def facts_of(made: Draft, path: str) -> tuple[set[object], set[object]]:
-    laid = Laid(made.overlay, File(1, path, "", "", 0, 0, 0, ""))
+    laid = Laid(made.overlay, File(1, path, "", "", ""))
     definitions = {
         (d.fact.key, d.fact.name, d.fact.kind, d.fact.line, d.fact.column, d.fact.local) for d in laid.all()
     }

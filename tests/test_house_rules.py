@@ -32,6 +32,7 @@ MAY_IMPORT: Mapping[str, str] = {
     "keys": "facts",
     "conventions": "facts keys manifests",
     "manifests": "",
+    "integration": "",
     "parse": "facts keys conventions overlay spots",
     "compilation": "facts conventions",
     "codegen": "facts keys",
@@ -41,14 +42,20 @@ MAY_IMPORT: Mapping[str, str] = {
     "watch": "changes",
     "engine": "changes facts conventions parse compilation store vcs",
     "snapshots": "facts store vcs",
-    "queries": "facts keys link spots store.view",
+    # What a tree holds whoever reads it: no index takes part, so it sees what the parsers miss. Its
+    # values are what `queries.verify` compares a view with.
+    "harness": "conventions engine facts",
+    "harness.values": "",
+    "queries": "facts keys link spots store.view harness.values",
     # A command asks `roots` which tree is meant and `index` for a look at its facts.
     "cache": "config store",
     "roots": "config conventions",
-    "index": "cache conventions engine facts store",
+    # What is kept is told with where the tree is now, which no revision of the index can know.
+    "index": "cache conventions engine facts store vcs",
     "frontends": "facts queries",
     "frontends.host": "overlay spots store.view",
-    "frontends.command": "facts queries frontends config cache roots index store.view wire",
+    "frontends.command": "facts queries frontends config cache roots index store.view wire"
+    " conventions harness",
     "frontends.mcp": "facts queries frontends store.view",
     "frontends.lsp": "columns facts keys overlay queries frontends spots store.view store.overlaid",
     "daemon": "*",
@@ -66,14 +73,14 @@ THIRD_PARTY: Mapping[str, str] = {
     "tree_sitter_cuda": "parse",
     "tree_sitter_python": "parse",
     "clang": "parse compilation",
-    "yaml": "parse",
+    "yaml": "parse harness",
     "rapidfuzz": "queries link",
     "watchdog": "watch",
     "pygls": "frontends.lsp",
     "lsprotocol": "frontends.lsp",
     "mcp": "frontends.mcp",
     # of the standard library, where it is a part's business alone
-    "tomllib": "conventions config",
+    "tomllib": "conventions config parse",
     "sqlite3": "store",
     "asyncio": "daemon frontends.lsp frontends.mcp",
 }
@@ -95,7 +102,7 @@ TOP_LEVEL = frozenset(
 
 NO_NAMES = re.compile(r"(^|_)(utils?|helpers?|misc|common)$")
 MOST_LINES = 400
-KEY_SPACES = re.compile(r"(cpp|op|py|attr|macro|file|test|tag):(?!:)")
+KEY_SPACES = re.compile(r"(cpp|op|py|attr|macro|file|test|tag|target):(?!:)")
 Sources = Mapping[str, str]
 
 
@@ -213,7 +220,13 @@ def sleeps(files: Sources) -> Iterator[str]:
 def module_name(path: str) -> str:
     """`torchtalkd/store/view.py` → `torchtalkd.store.view`; clients is installed as torchtalkd_clients."""
     name = path.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
-    return re.sub(r"^clients\b", "torchtalkd_clients", re.sub(r"^manifests\b", "torchtalkd.manifests", name))
+    for folder, package in (
+        ("clients", "torchtalkd_clients"),
+        ("manifests", "torchtalkd.manifests"),
+        ("tests.integration", "torchtalkd.integration"),
+    ):
+        name = re.sub(rf"^{folder}\b", package, name)
+    return name
 
 
 def part_of(module: str) -> str:
@@ -264,7 +277,7 @@ def _inside(module: str, part: str) -> bool:
 )
 def test_our_code_keeps_the_rule(rule: object) -> None:
     assert callable(rule)
-    assert list(rule(sources("torchtalkd", "clients", "manifests"))) == []
+    assert list(rule(sources("torchtalkd", "clients", "manifests", "tests/integration"))) == []
 
 
 def test_no_test_sleeps() -> None:
@@ -286,7 +299,7 @@ def test_the_top_level_holds_only_what_was_agreed() -> None:
 
 def test_pyproject_lists_each_package() -> None:
     setuptools = tomllib.loads((REPOSITORY / "pyproject.toml").read_text("utf-8"))["tool"]["setuptools"]
-    files = sources("torchtalkd", "clients", "manifests")
+    files = sources("torchtalkd", "clients", "manifests", "tests/integration")
     packages = {path.rpartition("/")[0] for path in files}
     assert {folder for folder in packages if f"{folder}/__init__.py" not in files} == set()
     assert set(setuptools["packages"]) == {module_name(f"{folder}/__init__.py") for folder in packages}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.facts_view import view_of_sources
+from torchtalkd import keys
 from torchtalkd.facts import Rules
 from torchtalkd.link import dispatch_keys, functions, operators, python_names, stubs
 
@@ -22,6 +23,25 @@ from torchtalkd.link import dispatch_keys, functions, operators, python_names, s
 )
 def test_autograd_nodes_are_named_as_autograd_does(base: str, stem: str) -> None:
     assert operators.node_stem(base) == stem
+
+
+@pytest.mark.parametrize(
+    ("written", "plain"),
+    [
+        ("a::b<c<d>>::e<f>", "a::b::e"),
+        ("launch<T, n <= 128>", "launch"),
+        ("launch<T, n ", "launch"),
+        ("T<int>::operator<", "T::operator<"),
+    ],
+)
+def test_template_arguments_do_not_count_in_names(written: str, plain: str) -> None:
+    assert keys.without_template_arguments(written) == plain
+
+
+def test_a_hole_in_a_name_is_no_schema() -> None:
+    name = keys.operator_name("{CONCAT(A, _b)}::f.out(Tensor x) -> Tensor")
+    assert name == ("{CONCAT(A, _b)}", "f", "out")
+    assert str(name) == "{CONCAT(A, _b)}::f.out"
 
 
 @pytest.mark.parametrize(

@@ -107,6 +107,38 @@ MISTAKES = {
         2,
         ["'pytroch'", "pytorch"],
     ),
+    "a path for a name": ('format = 1\nname = "../x"\n', 2, ["'../x'", "never a path"]),
+    "a path for a parent": ('format = 1\nextends = "./x.toml"\n', 2, ["'./x.toml'", "never a path"]),
+    "a path to depend on": (
+        'format = 1\ndepends_on = [\n "pytorch",\n "/x",\n]\n',
+        4,
+        ["'/x'", "never a path"],
+    ),
+    "an unknown harness to depend on": (
+        'format = 1\ndepends_on = [\n "pytorch",\n "vlm",\n]\n',
+        4,
+        ["unknown harness 'vlm'", "did you mean 'vllm'"],
+    ),
+    "itself to depend on": (
+        'format = 1\nname = "vllm"\ndepends_on = ["vllm"]\n',
+        3,
+        ["'vllm' cannot depend on itself"],
+    ),
+    "an unknown kind to expect": (
+        "format = 1\n[expected_minimums]\nschema = 1\nkernels = 2\n",
+        4,
+        ["'kernels'", "did you mean 'kernel'", "registration"],
+    ),
+    "a minimum of nothing": (
+        "format = 1\n[expected_minimums]\nschema = 0\n",
+        3,
+        ["expected_minimums.schema", "1 or more"],
+    ),
+    "a minimum as text": (
+        'format = 1\n[expected_minimums]\nschema = "1"\n',
+        3,
+        ["expected_minimums", "whole number"],
+    ),
     "a release without versions": ("format = 1\n[[release]]\ncpp = {}\n", 2, ["versions"]),
     "a bad condition": ('format = 1\n[[release]]\nversions = ">=2.5,~3"\n', 3, ["'~3'", ">=2.5,<2.7"]),
     "a bad field of a release": (
@@ -173,7 +205,7 @@ def test_manifests_that_extend_each_other_are_refused(monkeypatch: pytest.Monkey
 
 
 def _documented(cls: type) -> set[str]:
-    hidden = {"harness", "version", "rules", "fingerprint"}
+    hidden = {"harness", "version", "rules", "fingerprint", "bases"}
     return {field.name for field in dataclasses.fields(cls)} - hidden
 
 
@@ -186,6 +218,9 @@ def test_every_field_is_documented_and_every_example_loads(tmp_path: Path) -> No
         values.Python,
         values.PythonBinding,
         values.PythonLayer,
+        values.PythonRegistry,
+        values.PythonLookup,
+        values.Provides,
     )
     for cls in (
         *classes,

@@ -38,6 +38,7 @@ class Root:
         self.folder = folder
         self.now = state
         self.asked = 0
+        self.waited: list[bool] = []
         self.blocks: asyncio.Event | None = None
         self.cancelled = asyncio.Event()
 
@@ -54,7 +55,8 @@ class Root:
         with open_view(self.folder) as view:
             return question(view)
 
-    def ask(self, question: Callable[[View], T]) -> Awaitable[T]:
+    def ask(self, question: Callable[[View], T], *, wait: bool = False) -> Awaitable[T]:
+        self.waited.append(wait)
         return self._answer(question)
 
     def state(self) -> RootState:
@@ -269,6 +271,25 @@ def test_an_answer_says_what_is_missing(index: Path) -> None:
     assert "NOTE: not up to date: the disk is full" in called(Root(index, failing), "trace", func="mul")[1]
 
 
+def test_who_wants_to_wait_is_told_of_a_tree_that_does_not_settle(index: Path) -> None:
+    class Restless(Root):
+        async def _answer(self, question: Callable[[View], T]) -> T:
+            found = await super()._answer(question)
+            answer: Any = found[0] if isinstance(found, tuple) else found
+            waiting = replace(answer, standing=replace(answer.standing, waiting=3))
+            made: Any = (waiting, *found[1:]) if isinstance(found, tuple) else waiting
+            return made  # type: ignore[no-any-return]
+
+    for tool, arguments in (("trace", {"func": "mul"}), ("search", {"query": "m"}), ("get_status", {})):
+        for wait, meant in ((True, True), ("true", True), (False, False), ("False", False)):
+            root = Restless(index)
+            is_error, said = called(root, tool, wait=wait, **arguments)
+            assert not is_error and root.waited == [meant]
+            assert ("does not settle: after 2 s 3 files" in said) == meant
+        assert "does not settle" not in called(Root(index), tool, wait=True, **arguments)[1]
+        assert called(Root(index), tool, wait="soon", **arguments)[0]
+
+
 def test_a_root_that_cannot_be() -> None:
     gone = RootState("", "", 0, False, 0, 0, 0, "/nowhere does not exist", "")
     assert called(Root(None, gone), "trace", func="mul") == (True, "Not available: /nowhere does not exist")
@@ -292,7 +313,7 @@ def test_a_note_is_told_once(index: Path) -> None:
 @pytest.mark.parametrize(
     ("tool", "arguments", "words"),
     [
-        ("trace", {}, ("needs func", "trace(func, focus=full|yaml|dispatch)")),
+        ("trace", {}, ("needs func", "trace(func, focus=full|yaml|dispatch, wait=true|false)")),
         ("trace", {"func": "  "}, ("needs func",)),
         ("trace", {"func": ["add"]}, ("func is a text",)),
         ("trace", {"func": "add", "depth": 3}, ("no argument 'depth'", "focus=full|yaml|dispatch")),
@@ -303,8 +324,8 @@ def test_a_note_is_told_once(index: Path) -> None:
         ("search", {"query": "add", "limit": -(10**400)}, ("1 to 200",)),
         ("search", {"query": "add", "limit": 1.5}, ("1 to 200",)),
         ("search", {"query": "add", "mode": "x" * 5000}, ("bindings, kernels",)),
-        ("get_status", {"verbose": True}, ("get_status()",)),
-        ("tracer", {}, ("Unknown tool 'tracer'", "trace(func", "search(query", "get_status()")),
+        ("get_status", {"verbose": True}, ("get_status(wait=true|false)",)),
+        ("tracer", {}, ("Unknown tool 'tracer'", "trace(func", "search(query", "get_status(")),
         ("graph", {"func": "add"}, ("C++ call graph not available",)),
         ("tests", {}, ("Test infrastructure not loaded",)),
     ],
@@ -328,7 +349,9 @@ def test_arguments_are_checked_and_cleaned() -> None:
     assert checked("trace", {"function_name": "\ud800x"}) == {"func": "\\ud800x"}
     with pytest.raises(Refused, match="no argument"):
         checked("search", {"func": "a"})
-    assert usage("search") == "search(query, mode=bindings|kernels, backend=text, limit=1…200)"
+    assert usage("search") == (
+        "search(query, mode=bindings|kernels|registries|external, backend=text, limit=1…200, wait=true|false)"
+    )
 
 
 # -- size

@@ -38,6 +38,7 @@ def test_the_version_is_the_package_s(installed: metadata.Distribution) -> None:
     ("package", "folder", "pattern"),
     [
         ("torchtalkd.manifests", "manifests", "*.toml"),
+        ("torchtalkd.integration", "tests/integration", "*.yml"),
         ("torchtalkd.store", "torchtalkd/store", "*.sql"),
         ("torchtalkd.parse", "torchtalkd/parse", "queries/*.scm"),
     ],

@@ -556,3 +556,19 @@ def test_shuffled_lines_never_fail(lines: list[str]) -> None:
 def test_the_same_bytes_give_the_same_facts(conventions: Conventions) -> None:
     again = replace(conventions)
     assert parse("a.cpp", SAMPLE.encode(), conventions) == parse("a.cpp", SAMPLE.encode(), again)
+
+
+def test_a_long_table_of_numbers_is_left_out_and_what_stands_around_it_is_found() -> None:
+    rows = "  { 1, -2, 3.5, 4 },\n" * 2000
+    text = f"void before() {{ }}\nstatic const int table[][4] = {{\n{rows}}};\nvoid after() {{ call(); }}\n"
+    facts = facts_of(text)
+    assert names(facts, "function") == ["before", "after"]
+    assert [(r.name, r.line) for r in facts.references] == [("call", 2004)]
+
+
+def test_a_small_name_is_blanked_only_as_a_whole_word() -> None:
+    text = "void f(int* restrict a) { }\nvoid restricted(int not_restrict) { }\n"
+    assert [d.signature for d in facts_of(text).definitions] == [
+        "(int* a) -> void",
+        "(int not_restrict) -> void",
+    ]

@@ -634,3 +634,16 @@ def test_a_wrapper_given_its_functions_by_keyword() -> None:
     assert [
         r.name.rpartition(".")[2] for r in facts.references if r.owner == ordinal and r.kind == "target"
     ] == ["_pool"]
+
+
+def test_what_was_read_before_does_not_tell_what_a_receiver_is() -> None:
+    parse("def f(x):\n    x.start_it()\n    x.make_it()\n")
+    facts = parse(
+        "class A(B):\n    def f(self):\n        super().start_it()\n        self.start_it()\n"
+        "    @classmethod\n    def g(cls):\n        cls.make_it()\n"
+    )
+    assert [r.name for r in facts.references if r.kind == "method"] == [
+        "super().start_it",
+        "self.start_it",
+        "self.make_it",
+    ]

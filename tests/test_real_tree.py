@@ -10,9 +10,11 @@ from pathlib import Path
 
 import pytest
 
+from tests import dispatcher
 from tests.bench.dispatch_entries import entries, foreign, found_by_trace, places
 from torchtalkd import cli
 from torchtalkd.cache import index_folder
+from torchtalkd.link.overloads import registered_by_torchgen
 from torchtalkd.store.database import open_view
 from torchtalkd.store.view import View
 
@@ -105,3 +107,19 @@ def test_few_places_are_those_of_another_operator(indexed: Path, view: View) -> 
     printed, wrong = foreign(view, entries(indexed))
     assert printed > 5000
     assert len(wrong) <= 0.03 * printed, wrong
+
+
+def test_generated_registrations_are_those_of_the_running_dispatcher(indexed: Path) -> None:
+    """Operator, key and generated file; nothing of the keys that the published build has is too much."""
+    built = {key for operator in dispatcher.reported() for key, *_ in operator["registrations"]}
+    with open_view(index_folder(indexed, os.environ)) as view:
+        for operator in dispatcher.reported():
+            wanted = {
+                (key, where.removeprefix("generated/"))
+                for key, where, *_ in operator["registrations"]
+                if where.startswith("generated/")
+            }
+            found = {
+                tuple(g) for g in registered_by_torchgen(view, operator["op"]) if g.dispatch_key in built
+            }
+            assert found == wanted, operator["op"]

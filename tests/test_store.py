@@ -42,7 +42,7 @@ def facts(path: str, name: str = "f", calls: Iterable[str] = ("g",)) -> FileFact
 
 
 def filed(file_id: int, found: FileFacts) -> tuple[FileRecord, Rows]:
-    record = FileRecord(file_id, found.path, found.language, found.role, 10, 1, 2, 3, "d", "r")
+    record = FileRecord(file_id, found.path, found.language, found.role, 10, 1, 2, 3, 4, "d", "r")
     return record, pack(file_id, found)
 
 

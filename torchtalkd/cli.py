@@ -19,7 +19,8 @@ from typing import NoReturn
 from torchtalkd import __version__
 
 COMMANDS = {
-    # command: module of frontends.command that has a function of the command's last word
+    # command: module of frontends.command that has a function of the command's last word, or of a
+    # name that follows the module's
     "demo": "demo",
     "init": "sources",
     "roots": "sources",
@@ -31,6 +32,10 @@ COMMANDS = {
     "logs": "daemons",
     "trace": "ask",
     "search": "ask",
+    "harness list": "harness listed",
+    "harness show": "harness",
+    "harness new": "harness_new",
+    "harness verify": "harness_verify",
 }
 
 IN_DAEMON = {"trace": True, "search": True, "index build": False}
@@ -99,8 +104,9 @@ def _run(argv: list[str]) -> int:
         if answered is not None:
             sys.stdout.flush()
             return answered
-    module = importlib.import_module(f"torchtalkd.frontends.command.{COMMANDS[arguments.command]}")
-    code = int(getattr(module, arguments.command.rpartition(" ")[2])(arguments))
+    place, _, function = COMMANDS[arguments.command].partition(" ")
+    module = importlib.import_module(f"torchtalkd.frontends.command.{place}")
+    code = int(getattr(module, function or arguments.command.rpartition(" ")[2])(arguments))
     sys.stdout.flush()
     return code
 
@@ -127,10 +133,11 @@ def explained(error: Exception) -> tuple[str, int]:
     from torchtalkd.config import ConfigError
     from torchtalkd.conventions import ManifestError
     from torchtalkd.engine import TreeError, WorkersFailed
+    from torchtalkd.harness.anchors import AnchorError
     from torchtalkd.roots import RootError
     from torchtalkd.store.errors import NotPermitted, StoreError
 
-    if isinstance(error, RootError | ConfigError | ManifestError):
+    if isinstance(error, RootError | ConfigError | ManifestError | AnchorError):
         return str(error), 2
     if isinstance(error, NotPermitted):
         return f"{error}; another place for the index can be named with XDG_CACHE_HOME", 1
@@ -199,18 +206,24 @@ def parser() -> argparse.ArgumentParser:
     trace.add_argument("focus", nargs="?", default="full", choices=["full", "yaml", "dispatch"])
     trace.add_argument("--limit", type=_positive, metavar="N", help="show at most N places")
     trace.add_argument("--all", action="store_true", help="show every place")
+    _wait(trace)
     _query(trace)
 
     search = command("search", "List bindings, or CUDA and Metal kernels, whose name contains a text")
     search.add_argument("query", type=_filled)
-    search.add_argument("--mode", default="bindings", choices=["bindings", "kernels"])
+    search.add_argument(
+        "--mode", default="bindings", choices=["bindings", "kernels", "registries", "external"]
+    )
     search.add_argument(
         "--backend", default="", metavar="KEY", help="only for a dispatch key: CPU, CUDA, MPS, …"
     )
     search.add_argument(
         "--limit", type=_positive, default=10, metavar="N", help="show at most N (default 10)"
     )
+    _wait(search)
     _query(search)
+
+    _harness(commands)
 
     _json(command("roots", "List the source trees that are remembered or indexed"))
 
@@ -232,6 +245,43 @@ def parser() -> argparse.ArgumentParser:
     forget = command("forget", "Forget a source tree and delete its index")
     forget.add_argument("path")
     return parser
+
+
+def _harness(commands: argparse._SubParsersAction[_Parser]) -> None:
+    """The commands about manifests."""
+    about = "Manifests: list and show them, draft one, check a tree's index against one"
+    group = commands.add_parser("harness", help=about, description=f"{about}.", allow_abbrev=False)
+    parts = group.add_subparsers(prog="torchtalkd harness", dest="part", required=True, metavar="COMMAND")
+
+    def part(name: str, help: str) -> _Parser:
+        made = parts.add_parser(name, help=help, description=f"{help}.", allow_abbrev=False)
+        made.set_defaults(command=f"harness {name}")
+        _tree(made)
+        return made
+
+    _json(part("list", "List the harnesses, and say which one the source is read with"))
+    show = part("show", "Show all values of a harness, each with the file and line that it comes from")
+    show.add_argument("name", type=_filled)
+    _json(show)
+    new = part("new", "Draft a manifest from a source tree (default: the current folder)")
+    new.add_argument("name", type=_filled, help="a name for the harness")
+    new.add_argument("--print", action="store_true", help="print it, write no file")
+    new.add_argument(
+        "-o", dest="output", metavar="FILE", help="write it there, not to .torchtalk.toml of the source"
+    )
+    new.add_argument("--force", action="store_true", help="replace a file that is there")
+    verify = part("verify", "Check the index against expected minimums and anchors; 1 if it falls short")
+    verify.add_argument("--anchors", metavar="FILE", help="which name leads to which file (YAML)")
+    verify.add_argument("--all", action="store_true", help="show every place that no convention matched")
+    _json(verify)
+
+
+def _wait(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--wait",
+        action="store_true",
+        help="wait until all that has changed is read, and say so if the tree does not settle within 2 s",
+    )
 
 
 def _query(parser: argparse.ArgumentParser) -> None:

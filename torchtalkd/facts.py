@@ -20,10 +20,10 @@ Kind: TypeAlias = Literal[
     # names of a language
     "function",  # a C++ or Python function or method; `declares` when it has no body
     "class",  # a C++ class or struct, a Python class
-    "kernel",  # a __global__ function, or a Metal kernel function
+    "kernel",  # a __global__ function, a Metal kernel function, a Triton kernel in Python
     "macro",  # a #define with parameters; detail: parameters, body, products
     "variable",  # a named table or module-level name that other facts hang on
-    "module",  # a Python file as an importable module
+    "module",  # a Python file as an importable module; what a build makes one of (key in target:)
     "alias",  # a name that stands for another one: its single target
     # bindings: a name of the other side, with targets
     "operator",  # an operator's schema in native_functions.yaml (or made by `autogen`)
@@ -49,6 +49,7 @@ Kind: TypeAlias = Literal[
     "autograd_function",
     "shape",
     "test",  # an OpInfo entry, a test's own name
+    "registry",  # an entry of a registry in Python: what a name stands for there
     "macro_use",  # a macro used where it can make definitions; detail: arguments
 ]
 
@@ -75,6 +76,7 @@ BINDING_KINDS: Final = frozenset(
         "autograd_function",
         "shape",
         "test",
+        "registry",
         "macro_use",
     }
 )
@@ -170,7 +172,7 @@ class FileFacts:
     path: str
     """From the root, with forward slashes."""
     language: str
-    """cpp, cuda, objcpp, metal, python, native_functions, derivatives, tags."""
+    """cpp, cuda, objcpp, metal, python, native_functions, derivatives, tags, cmake, pyproject."""
     role: str
     """library, test, template, generated: from the manifest's globs."""
     definitions: tuple[Definition, ...] = ()
@@ -185,9 +187,6 @@ class File(NamedTuple):
     path: str
     language: str
     role: str
-    size: int
-    mtime_ns: int
-    inode: int
     digest: str
 
 
@@ -205,6 +204,48 @@ class FiledReference(NamedTuple):
     file: File
     fact: Reference
     owner: int
+
+
+@dataclass(frozen=True, slots=True)
+class Torchgen:
+    """What torchgen's own lists say about registrations (table `[link.torchgen]`)."""
+
+    shards: dict[str, int] = field(default_factory=dict)
+    """Generated file → in how many pieces it is written: VariableType → 5."""
+    structured_keys: tuple[str, ...] = ("CPU", "CUDA", "MPS", "XPU")
+    """Keys that a structured kernel serves (torchgen/model.py `STRUCTURED_DISPATCH_KEYS`)."""
+    manual_autograd: tuple[str, ...] = ()
+    """C++ names whose autograd and tracing kernels are written by hand
+    (tools/autograd/gen_trace_type.py `MANUAL_AUTOGRAD`)."""
+    view_functions: tuple[str, ...] = ()
+    """C++ names that return views (tools/autograd/gen_inplace_or_view_type.py `RETURNS_VIEWS_OF_INPUT`)."""
+    not_functionalized: tuple[str, ...] = ()
+    """Operators in no group that functionalization leaves out
+    (torchgen/gen_functionalization_type.py `MUTABLE_OPS_NOT_USING_FUNCTIONALIZATION`)."""
+    functionalized_by_hand: tuple[str, ...] = ()
+    """Operators whose whole group has a hand-written functionalization kernel (the same file,
+    `gen_functionalization_registration`)."""
+
+
+@dataclass(frozen=True, slots=True)
+class DispatchKeys:
+    """Which runtime keys there are, and which of them an alias key stands for (table `[link.dispatch]`).
+
+    A set is a list of keys, of which `Sparse*` means one for each backend, the name of another
+    set all of its keys, and `!XLA` takes the keys of a backend out again
+    (c10/core/DispatchKey.h, DispatchKeySet.h and DispatchKeySet.cpp).
+    """
+
+    backends: tuple[str, ...] = ()
+    """The backend components, in their order (`C10_FORALL_BACKEND_COMPONENTS`)."""
+    per_backend: tuple[str, ...] = ()
+    """Beginnings of the keys of which each backend has its own: `` (CPU, CUDA, …), `Sparse`, `Autograd`."""
+    aliases: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    """Alias key → its set."""
+    autograd_other: tuple[str, ...] = ()
+    """The backends that share the key AutogradOther."""
+    table: tuple[str, ...] = ()
+    """The keys that a dispatch table shows, in the order of the dispatcher; those of `--build`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,3 +276,11 @@ class Rules:
     """Keys whose kernel serves several backends: CompositeImplicitAutograd, …"""
     default_dispatch: str = "CompositeImplicitAutograd"
     """The key of an entry without `dispatch:`; its kernel has the operator's own name."""
+    class_methods: tuple[str, ...] = ("forward", "backward")
+    """Methods that users of a Python class run, `*` for any letters: a trace of the class shows them."""
+    bases: dict[str, dict[str, tuple[str, ...]]] = field(default_factory=dict)
+    """Each framework that the tree depends on → what it provides: `python` (top modules),
+    `namespaces` (of C++), `includes` (beginnings of header paths). From the manifests named in
+    `depends_on`."""
+    torchgen: Torchgen = Torchgen()
+    dispatch: DispatchKeys = DispatchKeys()

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from torchtalkd import vcs
 from torchtalkd.conventions import load
 from torchtalkd.engine import BuildResult, Progress, build
 from torchtalkd.engine.sweep import sweep
@@ -24,6 +25,9 @@ __all__ = ["BuildResult", "Index", "Kept", "is_damaged", "kept_index", "open_ind
 
 POLL_SECONDS: Final = 0.2
 """How often a first build by another process is looked at."""
+LOCKED_SECONDS: Final = 1.0
+"""An index that is written for longer than this is being built; a save takes some milliseconds."""
+_LOCKED_POLL_SECONDS: Final = 0.02
 
 
 class Index(NamedTuple):
@@ -53,11 +57,15 @@ def open_index(
     """
     conventions = load(harness, tree=root)
     waited = False
+    begun = time.monotonic()
     while True:
         try:
             built = build(root, folder, conventions, workers=workers, progress=progress, verify=verify)
             return Index(open_view(folder), built)
         except Locked as locked:
+            if time.monotonic() - begun < LOCKED_SECONDS:
+                time.sleep(_LOCKED_POLL_SECONDS)
+                continue
             if view := _present(folder):
                 say(f"{locked}: this answer is from revision {view.revision}, which was there before")
                 return Index(view, None)
@@ -79,6 +87,9 @@ class Kept(NamedTuple):
     """To be closed by whoever asked."""
     waiting: int
     """Files of the tree that are not in it as they are now."""
+    commit: str
+    """Where the tree is now, as is `branch`; '' outside git."""
+    branch: str
 
 
 def kept_index(root: Path, harness: str, folder: Path) -> Kept | None:
@@ -90,12 +101,12 @@ def kept_index(root: Path, harness: str, folder: Path) -> Kept | None:
     view = _present(folder)
     if view is None:
         return None
-    known = {file.path: (file.size, file.mtime_ns, file.inode) for file in view.files()}
+    known = view.stats()
     waiting = 0
     for entry in sweep(root, conventions).entries:
         at = known.pop(entry.path, None)
-        waiting += not entry.refused and at != (entry.size, entry.mtime_ns, entry.inode)
-    return Kept(view, waiting + len(known))
+        waiting += not entry.refused and at != (entry.size, entry.mtime_ns, entry.inode, entry.ctime_ns)
+    return Kept(view, waiting + len(known), *vcs.head(root))
 
 
 def is_damaged(error: Exception) -> bool:

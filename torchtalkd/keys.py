@@ -15,6 +15,8 @@ key as `name`; choosing among equal keys is the work of `torchtalkd.link`.
 | file | files, for includes and imports | `ATen/native/DispatchStub.h` → `DispatchStub.h` |
 | test | OpInfo names and tests | `nn.functional.gelu` → `nn.functional.gelu` |
 | tag | operators' tags | `core` → `core` |
+| target | what a build makes a module of | `torchvision._C` → `_C` |
+| registry | what a registry in Python calls an entry | `LlamaForCausalLM` → `LlamaForCausalLM` |
 """
 
 from __future__ import annotations
@@ -48,6 +50,10 @@ def without_template_arguments(name: str) -> str:
     count = 1
     while count:
         name, count = _TEMPLATE_ARGUMENTS.subn("", name)
+    opening, closing = name.find("<"), name.rfind(">")
+    if opening > 0 and "operator" not in name:
+        # An argument that compares: `f<T, n <= 128>`. A grammar may end the name within it.
+        name = name[:opening] + (name[closing + 1 :] if closing > opening else "")
     return name
 
 
@@ -64,7 +70,11 @@ class OperatorName(NamedTuple):
 
 
 def operator_name(text: str) -> OperatorName:
-    """Split `aten::add.Tensor` (or a schema that begins with it)."""
+    """Split `aten::add.Tensor` (or a schema that begins with it). A namespace that another file
+    says stands in braces, and what is in them is no schema: `{CONCAT(A, _b)}::f`."""
+    if text.startswith("{"):
+        hole, _, rest = text.partition("}")
+        return operator_name(rest)._replace(namespace=hole + "}")
     text = text.partition("(")[0].strip()
     namespace, _, rest = text.rpartition("::")
     base, _, overload = rest.partition(".")
@@ -111,6 +121,16 @@ def test(name: str) -> str:
 def tag(name: str) -> str:
     """The key of a tag of operators, whole."""
     return "tag:" + name
+
+
+def target(name: str) -> str:
+    """The key of a build target: the last component of the module that it makes."""
+    return "target:" + name.rpartition(".")[2]
+
+
+def registry(name: str) -> str:
+    """The key of an entry of a registry, whole."""
+    return "registry:" + name
 
 
 def last(key: str) -> str:

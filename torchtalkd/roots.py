@@ -14,13 +14,17 @@ from pathlib import Path
 from typing import NamedTuple
 
 from torchtalkd.config import Config
-from torchtalkd.conventions import detect, known
+from torchtalkd.conventions import detect, has_own, known
 
 VARIABLES = ("TORCHTALK_SOURCE", "PYTORCH_SOURCE")
 
 
 class RootError(Exception):
     """No tree can be meant; `str()` is a whole sentence that says what to do."""
+
+
+class NoHarness(RootError):
+    """The tree is there, but no harness fits it."""
 
 
 class Root(NamedTuple):
@@ -32,6 +36,8 @@ class Root(NamedTuple):
     """Name of the manifest that fits."""
     why: str
     """What chose it: `--source`, a variable's name, `current folder`, `default`."""
+    named: bool = False
+    """Whether somebody named the harness; if not it was detected."""
 
 
 def choose_root(
@@ -71,16 +77,20 @@ def root_at(path: str, harness: str | None, why: str, *, cwd: Path, config: Conf
     except PermissionError as error:
         raise RootError(f"cannot read {error.filename or root}: {error.strerror}") from error
     if harness and harness not in known() and harness not in fitting:
-        raise RootError(f"there is no harness {harness!r}; known harnesses are {', '.join(known())}")
-    chosen = harness or config.sources.get(str(root)) or next(iter(fitting), "")
+        own = [name for name in fitting if name not in known()]
+        raise RootError(f"there is no harness {harness!r}; known harnesses are {', '.join(own + known())}")
+    # A manifest of the tree's own is used by itself, also where another was remembered before it came.
+    named = harness or ("" if has_own(root) else config.sources.get(str(root), ""))
+    chosen = named or next(iter(fitting), "")
     if not chosen:
         inside = _around(root)
         hint = f"it is inside {inside}: use that, or" if inside else "name the top folder of a checkout, or"
-        raise RootError(
+        raise NoHarness(
             f"{root} does not look like a source tree of a known framework;"
-            f" known harnesses are {', '.join(known())}; {hint} force one with --harness"
+            f" known harnesses are {', '.join(known())}; {hint} force one with --harness,"
+            " or describe the tree: `torchtalkd harness new NAME` drafts a manifest"
         )
-    return Root(root, chosen, why)
+    return Root(root, chosen, why, bool(named))
 
 
 def _around(cwd: Path) -> Path | None:

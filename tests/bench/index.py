@@ -63,7 +63,8 @@ def command(environment: dict[str, str], *words: str) -> float:
 
 def queries(view: View, count: int) -> tuple[list[float], list[float]]:
     """Milliseconds of `count` traces of operators, and of as many unknown names."""
-    names = sorted({d.fact.name for d in view.definitions_of_kind("operator")})
+    operators = view.definitions_of_kind("operator") or view.definitions_of_kind("schema")
+    names = sorted({d.fact.name for d in operators})
     sample = random.Random(1).sample(names, min(count, len(names)))
     known, unknown = [], []
     for name in sample:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import dataclasses
 import difflib
 import functools
+import re
 import types
 import typing
 from collections.abc import Callable, Iterable, Mapping
@@ -40,11 +41,16 @@ LANGUAGES: Final = (
     "native_functions",
     "derivatives",
     "tags",
+    "cmake",
+    "pyproject",
     "",
 )
 OPERAND_SPACES: Final = ("op", "py", "test")
 RELEASE: Final = "release"
-_NOT_WRITTEN: Final = {values.Conventions: {"rules", "fingerprint"}, facts.Rules: {"harness", "version"}}
+_NOT_WRITTEN: Final = {
+    values.Conventions: {"rules", "fingerprint"},
+    facts.Rules: {"harness", "version", "bases"},
+}
 """Fields that the loader fills in itself."""
 _NOT_IN_RELEASE: Final = {"format", "name", "extends", "detect", "detect_text", "version_files", RELEASE}
 
@@ -70,11 +76,19 @@ def check(raw: Mapping[str, Any]) -> None:
             _converted(fields[name], value, (name,))
 
 
-def build(raw: Mapping[str, Any], *, name: str, extends: tuple[str, ...], version: str) -> values.Conventions:
-    """The values of merged tables. `extends` is the chain of ancestors, nearest first."""
+def build(
+    raw: Mapping[str, Any],
+    *,
+    name: str,
+    extends: tuple[str, ...],
+    version: str,
+    bases: dict[str, dict[str, tuple[str, ...]]],
+) -> values.Conventions:
+    """The values of merged tables. `extends` is the chain of ancestors, nearest first; `bases` what
+    the frameworks of `depends_on` provide."""
     fields = _top_fields()
     made = {key: _converted(fields[key], value, (key,)) for key, value in raw.items() if key in fields}
-    rules = dataclasses.replace(made.pop("link", facts.Rules()), harness=name, version=version)
+    rules = dataclasses.replace(made.pop("link", facts.Rules()), harness=name, version=version, bases=bases)
     made.update(name=name, extends=extends, rules=rules)
     python: values.Python = made.get("python", values.Python())
     # The first binding that fits a call is used, so what is meant for some files goes first.
@@ -269,12 +283,41 @@ def _language_keys(value: dict[str, str], path: FieldPath) -> None:
             raise FieldError((*path, key), f"bad key '{key}' in {_label(path)}: {fault}")
 
 
+_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
+KINDS: Final = (*typing.get_args(facts.Kind), "files")
+"""What `expected_minimums` can count: the kinds of facts, and the files that are read."""
+
+
+def name_fault(name: str) -> str:
+    """Why `name` cannot name a harness ('' when it can)."""
+    if _NAME.fullmatch(name):
+        return ""
+    return f"'{name}' is no name of a harness: letters, digits, '-', '_' and '.' make one, and never a path"
+
+
+def _harness_names(value: Any, path: FieldPath) -> None:
+    for index, name in enumerate([value] if isinstance(value, str) else value):
+        if fault := name_fault(name):
+            raise FieldError(path if isinstance(value, str) else (*path, index), fault)
+
+
+def _minimums(value: dict[str, int], path: FieldPath) -> None:
+    for kind, least in value.items():
+        _one_of("kind", KINDS)(kind, (*path, kind))
+        if least < 1:
+            raise FieldError((*path, kind), f"{_label((*path, kind))} must be 1 or more")
+
+
 def _positive(value: int, path: FieldPath) -> None:
     if value < 1:
         raise FieldError(path, f"{_label(path)} must be 1 or more")
 
 
 _RULES: Final[dict[str, Callable[[Any, FieldPath], None]]] = {
+    "name": _harness_names,
+    "extends": _harness_names,
+    "depends_on": _harness_names,
+    "expected_minimums": _minimums,
     "detect": _paths,
     "detect_text": _paths,
     "version_files": _paths,
@@ -291,6 +334,7 @@ _RULES: Final[dict[str, Callable[[Any, FieldPath], None]]] = {
     "python.bindings.kind": _one_of("kind", typing.get_args(facts.Kind)),
     "python.bindings.operand_space": _one_of("operand space", OPERAND_SPACES),
     "python.bindings.paths": _globs,
+    "python.registries.paths": _globs,
     "python.layers.pattern": _globs,
     "python.layers.kind": _one_of("kind", typing.get_args(facts.Kind)),
 }

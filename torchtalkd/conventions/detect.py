@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from pathlib import Path
 
-from torchtalkd.conventions.load import TREE_MANIFEST, known, load
+from torchtalkd.conventions.load import has_own, known, load
 from torchtalkd.conventions.values import Conventions
 
 _READ_AT_MOST = 1_000_000
@@ -19,12 +19,26 @@ def detect(root: Path) -> list[str]:
     raises ManifestError when that file is wrong.
     """
     found: list[Conventions] = []
-    if (root / TREE_MANIFEST).is_file():
+    if has_own(root):
         found.append(load("", tree=root))
     fitting = [one for one in _packaged() if _fits(one, root)]
     fitting.sort(key=lambda one: (-len(one.extends), -len(one.detect), one.name))
     names = [one.name for one in found + fitting]
     return list(dict.fromkeys(names))
+
+
+def conventions_of(root: Path, harness: str, *, named: bool) -> Conventions:
+    """The conventions that a tree is read with now.
+
+    A harness that somebody `named` is that one. One that was detected gives way to a manifest of
+    the tree's own, which may have come, changed its name or gone since. Raises ManifestError.
+    """
+    if not named:
+        if has_own(root):
+            return load("", tree=root)
+        if harness not in known():
+            harness = next(iter(detect(root)), harness)
+    return load(harness, tree=root)
 
 
 @cache

@@ -7,6 +7,7 @@ array element and table header. It checks nothing itself.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TypeAlias
 
 FieldPath: TypeAlias = tuple[str | int, ...]
@@ -23,10 +24,16 @@ def line_of(text: str, path: FieldPath) -> int:
     >>> line_of("[cpp]\\nlaunchers = [\\n  'a',\\n]", ("cpp", "launchers", 0))
     3
     """
-    lines = _Scanner(text).scan()
+    lines = _lines(text)
     while path and path not in lines:
         path = path[:-1]
     return lines.get(path, 1)
+
+
+@lru_cache(maxsize=8)
+def _lines(text: str) -> dict[FieldPath, int]:
+    # Whoever asks for one place of a manifest often asks for all of them.
+    return _Scanner(text).scan()
 
 
 class _Scanner:

@@ -15,6 +15,7 @@ import functools
 import hashlib
 import importlib.resources
 import json
+import os
 import re
 import tomllib
 from collections.abc import Mapping
@@ -30,11 +31,11 @@ from torchtalkd.conventions.versions import version_matches, version_of
 TREE_MANIFEST = ".torchtalk.toml"
 _MOST_BYTES = 1_000_000
 """A tree is not trusted: its manifest is read only this far."""
-_OWN = ("format", "name", "extends", "detect", "detect_text", RELEASE)
+NOT_INHERITED = ("format", "name", "extends", "detect", "detect_text", RELEASE)
 """Fields that a child does not take over from what it extends."""
 
 
-class _Source(NamedTuple):
+class Source(NamedTuple):
     """One manifest file as written, checked."""
 
     name: str
@@ -50,6 +51,19 @@ def load(name: str, *, tree: Path | None = None) -> Conventions:
     must then be its name or one that it extends ('' takes whatever it is). With a tree, its
     version decides which `[[release]]` tables apply. Raises ManifestError.
     """
+    chain = chain_of(name, tree=tree)
+    names = [source.name for source in chain]
+    version = version_in(chain, tree)
+    merged = _merged(chain, version)
+    # What an ancestor depends on may be this one itself: torch-extension's is pytorch.
+    merged["depends_on"] = [one for one in merged.get("depends_on", ()) if one != names[0]]
+    bases = _bases(merged["depends_on"], names)
+    made = build(merged, name=names[0], extends=tuple(names[1:]), version=version, bases=bases)
+    return dataclasses.replace(made, fingerprint=_fingerprint(made))
+
+
+def chain_of(name: str, *, tree: Path | None) -> list[Source]:
+    """The files of a harness, its own first, then all that it extends. Raises ManifestError."""
     own = _tree_source(tree, name) if tree else None
     chain = _chain(own or _packaged_source(name))
     names = [source.name for source in chain]
@@ -57,17 +71,18 @@ def load(name: str, *, tree: Path | None = None) -> Conventions:
         raise ManifestError(
             own.path,
             line_of(own.text, ("name",)),
-            f"this tree is '{own.name}' (extends {names[1:]}), not '{name}'",
+            f"this tree is '{own.name}' (extends {', '.join(names[1:]) or 'nothing'}), not '{name}': leave"
+            " the harness out, or let this file extend it",
         )
-    version = ""
-    if tree:
-        merged = _merged(chain, "")
-        version = version_of(
-            tree, merged.get("version_files", Conventions.__dataclass_fields__["version_files"].default)
-        )
-    merged = _merged(chain, version)
-    made = build(merged, name=names[0], extends=tuple(names[1:]), version=version)
-    return dataclasses.replace(made, fingerprint=_fingerprint(made))
+    return chain
+
+
+def version_in(chain: list[Source], tree: Path | None) -> str:
+    """The tree's own version, '' where it has none or there is no tree. Reads files."""
+    if tree is None:
+        return ""
+    fallback = Conventions.__dataclass_fields__["version_files"].default
+    return version_of(tree, _merged(chain, "").get("version_files", fallback))
 
 
 def known() -> list[str]:
@@ -90,7 +105,7 @@ def _packaged_texts() -> dict[str, tuple[str, str]]:
     }
 
 
-def _packaged_source(name: str) -> _Source:
+def _packaged_source(name: str) -> Source:
     texts = _packaged_texts()
     if name not in texts:
         raise ManifestError(
@@ -100,13 +115,22 @@ def _packaged_source(name: str) -> _Source:
     return _source(path, text, name)
 
 
-def _tree_source(tree: Path, name: str) -> _Source | None:
+def has_own(tree: Path) -> bool:
+    """Whether the tree brings something that is named like a manifest, be it usable or not."""
+    return os.path.lexists(tree / TREE_MANIFEST)
+
+
+def _tree_source(tree: Path, name: str) -> Source | None:
     """The manifest of the tree itself, if it has one."""
     path = tree / TREE_MANIFEST
-    if not path.is_file():
+    if not has_own(tree):
         return None
     if path.is_symlink() and not path.resolve().is_relative_to(tree.resolve()):
         raise ManifestError(str(path), 0, "a symbolic link that leads out of the tree; a file is wanted here")
+    if path.exists() and not path.is_file():
+        # A pipe would be waited for, and what looks like a manifest is not passed over.
+        what = "a folder" if path.is_dir() else "a pipe, socket or device"
+        raise ManifestError(str(path), 0, f"{what}; a file is wanted here")
     try:
         with path.open("rb") as stream:
             data = stream.read(_MOST_BYTES + 1)
@@ -121,7 +145,7 @@ def _tree_source(tree: Path, name: str) -> _Source | None:
     return _source(str(path), text.replace("\r\n", "\n"), name or tree.resolve().name or "tree")
 
 
-def _source(path: str, text: str, default_name: str) -> _Source:
+def _source(path: str, text: str, default_name: str) -> Source:
     """Parse and check one file. A tree's manifest without a name has that of what it extends first,
     or that of its folder."""
     try:
@@ -137,14 +161,15 @@ def _source(path: str, text: str, default_name: str) -> _Source:
     except FieldError as fault:
         raise ManifestError(path, line_of(text, fault.path), fault.message) from fault
     name = raw.get("name") or next(iter(listed(raw.get("extends"))), default_name)
-    return _Source(name if path.endswith(TREE_MANIFEST) else default_name, path, text, raw)
+    return Source(name if path.endswith(TREE_MANIFEST) else default_name, path, text, raw)
 
 
-def _chain(source: _Source) -> list[_Source]:
+def _chain(source: Source) -> list[Source]:
     """The manifest and its ancestors, each once: nearest first, so merged from the end."""
-    chain: list[_Source] = []
+    chain: list[Source] = []
 
-    def visit(current: _Source, above: tuple[str, ...]) -> None:
+    def visit(current: Source, above: tuple[str, ...]) -> None:
+        _check_depends_on(current)
         for position, parent in enumerate(listed(current.raw.get("extends"))):
             place = line_of(current.text, ("extends", position))
             if parent in above:
@@ -163,12 +188,35 @@ def _chain(source: _Source) -> list[_Source]:
     return chain[::-1]
 
 
-def _merged(chain: list[_Source], version: str) -> dict[str, Any]:
+def _bases(depends_on: list[str], own: list[str]) -> dict[str, dict[str, tuple[str, ...]]]:
+    """What each framework that a tree depends on provides, by its packaged manifest. A name that is
+    no packaged manifest provides nothing that is known; a framework does not depend on itself."""
+    found: dict[str, dict[str, tuple[str, ...]]] = {}
+    for name in depends_on:
+        if name in _packaged_texts() and name not in own:
+            provides = _merged(_chain(_packaged_source(name)), "").get("provides", {})
+            found[name] = {kind: tuple(names) for kind, names in provides.items()}
+    return found
+
+
+def _check_depends_on(source: Source) -> None:
+    for position, name in enumerate(source.raw.get("depends_on", ())):
+        place = line_of(source.text, ("depends_on", position))
+        if name not in _packaged_texts():
+            message = (
+                f"depends_on unknown harness '{name}'; {nearest(name, known())}known: {', '.join(known())}"
+            )
+            raise ManifestError(source.path, place, message)
+        if name == source.raw.get("name"):
+            raise ManifestError(source.path, place, f"'{name}' cannot depend on itself")
+
+
+def _merged(chain: list[Source], version: str) -> dict[str, Any]:
     result: dict[str, Any] = {}
     for source in reversed(chain):
         is_last = source is chain[0]
         result = _merge(
-            result, {key: value for key, value in source.raw.items() if is_last or key not in _OWN}
+            result, {key: value for key, value in source.raw.items() if is_last or key not in NOT_INHERITED}
         )
         for release in source.raw.get(RELEASE, ()):
             if version_matches(release["versions"], version):
@@ -196,6 +244,6 @@ def _merge(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]
 def _fingerprint(conventions: Conventions) -> str:
     # The version reaches the facts only through the fields that a release changes.
     fields = dataclasses.asdict(conventions)
-    del fields["fingerprint"], fields["rules"]["version"]
+    del fields["fingerprint"], fields["rules"]["version"], fields["rules"]["bases"]
     canonical = json.dumps(fields, sort_keys=True, ensure_ascii=True, separators=(",", ":"))
     return hashlib.blake2b(canonical.encode(), digest_size=16).hexdigest()

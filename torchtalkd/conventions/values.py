@@ -26,7 +26,8 @@ class Files:
     """Files whose role is `generated`."""
     languages: dict[str, str] = field(default_factory=dict)
     """Suffix (`.cu`) or pattern with a slash (`aten/src/ATen/native/tags.yaml`) → language:
-    cpp, cuda, objcpp, metal, python, native_functions, derivatives, tags, `` (not read)."""
+    cpp, cuda, objcpp, metal, python, native_functions, derivatives, tags, cmake, pyproject, ``
+    (not read)."""
     max_bytes: int = 8_000_000
     """A larger file is a Problem and is not parsed."""
 
@@ -86,14 +87,16 @@ class PythonBinding:
     """A Kind of `torchtalkd.facts`: docs, decomposition, meta, lowering, …"""
     operand: int | str = 0
     """Which argument names the bound thing: a position, a keyword, or `receiver`: what the
-    function is taken from (`aten.add.default.py_impl(…)`)."""
+    function is taken from (`aten.add.default.py_impl(…)`). `name|0` is the keyword or, without
+    it, the position; `name|decorated` the keyword or what the decorated function is called."""
     operand_space: str = "op"
     """`op`, `py` or `test`: what the operand names. A list or tuple names several."""
     target: int | str = "decorated"
     """`decorated` (the function below the decorator, or what the call's result is called
     with), a position or a keyword, or '' (none)."""
     prefix: str = ""
-    """Put before an operand given as a bare string: `torch.` or `aten::`."""
+    """Put before an operand given as a bare string, and before the last component of a receiver that
+    names no operator by itself: `torch.` or `aten::`."""
     paths: tuple[str, ...] = ()
     """Only in files that match; empty: everywhere."""
     dispatch_key: int | str = ""
@@ -104,6 +107,56 @@ class PythonBinding:
     keywords: tuple[str, ...] = ()
     """Arguments by keyword that are kept in the fact's detail when they are text, dotted names
     or lists of these: `aten_name`."""
+    also: bool = False
+    """Is read besides the binding that fits first: a call may bind an operator and its fake. Of
+    several of one kind the first that fits, and has its target, is used."""
+
+
+@dataclass(frozen=True, slots=True)
+class PythonRegistry:
+    """A registry in Python: what names stand for which classes or functions. One spelling of it:
+    `call` (a call or a decorator), `table` (a dict that is written out) or `enum`. Of several that
+    fit, the last one is used."""
+
+    id: str
+    label: str
+    """What an entry is, in answers: `model`, `attention backend`."""
+    call: str = ""
+    """The function called or used as decorator, as written: `CustomOp.register`, `*Factory.register_*`.
+    The end of it is enough; `*` matches any letters."""
+    table: str = ""
+    """The variable that holds the dict: `_*_MODELS`."""
+    enum: str = ""
+    """The class whose members' values are dotted paths: `*BackendEnum`."""
+    name: int | str = 0
+    """Of a call, which argument names the entry: a position, a keyword (`name|0`: either), `receiver`
+    or `decorated` (the name of what is decorated: also where there is no such argument)."""
+    target: int | str = "decorated"
+    """Of a call, what the name stands for: `decorated`, a position or a keyword (`cls|1`: either)."""
+    module: int | str = ""
+    """Of a call, which argument is the module of a target that is given as text."""
+    note: int | str = ""
+    """Of a call, an argument that says more about the entry: the type that a kernel is for."""
+    prefix: str = ""
+    """Package of a module without a dot, or of a class without a module: `vllm.tool_parsers.`."""
+    paths: tuple[str, ...] = ()
+    """Only in files that match; empty: everywhere."""
+
+
+@dataclass(frozen=True, slots=True)
+class PythonLookup:
+    """A call that gives an operator by its name: `getattr(torch.ops.ns, "f")`, `get_operator("ns", "f")`.
+    It is a reference to that operator."""
+
+    id: str
+    call: str
+    """Last component of what is called."""
+    operand: int | str = 0
+    """Which argument is the operator's name."""
+    namespace: int | str = ""
+    """Which argument is its namespace: text, or `torch.ops.ns`; '' where `prefix` says it."""
+    prefix: str = ""
+    """Put before the operand: `mylib::`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +177,8 @@ class Cpp:
     """How C++ of this framework is spelled."""
 
     blank: tuple[BlankMacro, ...] = ()
+    blank_suffixes: tuple[str, ...] = ()
+    """How other macros end that stand before a type or a name and are blanked: `_API`, `_EXPORT`."""
     macros: tuple[MacroDefinition, ...] = ()
     shapes: tuple[Shape, ...] = ()
     stub_rules: tuple[StubRule, ...] = ()
@@ -155,6 +210,29 @@ class Python:
     libraries: tuple[str, ...] = ()
     """Last components of calls that make an operator library, `Library("aten", "IMPL", "CPU")`:
     namespace first, dispatch key third."""
+    registries: tuple[PythonRegistry, ...] = ()
+    lookups: tuple[PythonLookup, ...] = ()
+    kernels: tuple[str, ...] = ()
+    """Decorators that make a device kernel of a function, by full name: `triton.jit`. The end of
+    it is enough; `*` matches any letters."""
+
+
+@dataclass(frozen=True, slots=True)
+class Targets:
+    """How build files say which sources become which module."""
+
+    extensions: tuple[str, ...] = ()
+    """Last components of calls with a module's name and sources: CUDAExtension."""
+    loaders: tuple[str, ...] = ()
+    """Those of calls that compile and load a module at run time: load, load_inline."""
+    commands: tuple[str, ...] = ()
+    """CMake's commands that are given a target's name and its sources: add_library."""
+    builder_name: str = ""
+    """The attribute by which a class that builds a module later names it; '' for no such classes."""
+    builder_full_name: str = ""
+    """The method that returns the name under which it is installed."""
+    builder_sources: str = ""
+    """The method that returns its sources."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,6 +243,18 @@ class Operators:
     """Module of the `function` variant."""
     methods_class: str = "torch.Tensor"
     """Class of the `method` variant."""
+
+
+@dataclass(frozen=True, slots=True)
+class Provides:
+    """By what names other trees use this framework."""
+
+    python: tuple[str, ...] = ()
+    """Top Python modules: `torch`."""
+    namespaces: tuple[str, ...] = ()
+    """C++ namespaces: `at`."""
+    includes: tuple[str, ...] = ()
+    """How the paths of its headers begin: `ATen/`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,6 +275,8 @@ class Conventions:
     cpp: Cpp = Cpp()
     python: Python = Python()
     operators: Operators = Operators()
+    targets: Targets = Targets()
+    provides: Provides = Provides()
     rules: Rules = Rules()
     expected_minimums: dict[str, int] = field(default_factory=dict)
     fingerprint: str = ""

@@ -24,6 +24,7 @@ from torchtalkd.engine import BuildResult
 from torchtalkd.frontends.command import ask, build
 from torchtalkd.frontends.command.told import Told
 from torchtalkd.frontends.host import NotReady, RootState
+from torchtalkd.frontends.text import not_settled
 from torchtalkd.queries.status import status
 
 PATIENCE: Final = 2.0
@@ -81,9 +82,12 @@ async def _told(argv: list[str], handle: Handle, send: Send) -> Told:
         raise cli.WrongCall("torchtalkd", f"the daemon does not do {arguments.command}")
     async with _reporting(tree, send) as report:
         await tree.first(report)
-    answer = await handle.ask(ask.question(arguments), PATIENCE)
+    answer = await handle.ask(ask.question(arguments), PATIENCE, wait=arguments.wait)
     told = await asyncio.get_running_loop().run_in_executor(None, ask.told, answer, arguments)
-    return told._replace(err="".join(_remarks(tree, begun)) + told.err)
+    unsettled = ""
+    if arguments.wait and answer.standing.waiting:
+        unsettled = f"torchtalkd: {not_settled(answer.standing.waiting)}\n"
+    return told._replace(err="".join(_remarks(tree, begun)) + unsettled + told.err)
 
 
 def _remarks(tree: Tree, begun: float) -> Iterator[str]:

@@ -18,6 +18,7 @@ from typing import Final, TypeVar
 from torchtalkd.cache import index_folder
 from torchtalkd.config import ConfigError, read_config
 from torchtalkd.conventions import ManifestError
+from torchtalkd.daemon import watching
 from torchtalkd.daemon.keepers import Keepers
 from torchtalkd.daemon.tree import PATIENCE, Tree
 from torchtalkd.frontends.host import NotReady, RootState
@@ -31,13 +32,13 @@ MOST_TREES: Final = 8
 THREADS: Final = 4
 """For questions that take long; quick ones go one after the other (see `Tree`)."""
 REST_SECONDS: Final = 60.0
-"""Without a question for this long, caches are given back."""
+"""Without a question or a change for this long, caches are given back."""
 
 
 class Handle:
     """One root, as one client sees it (`frontends.host.RootHandle`)."""
 
-    def __init__(self, choosing: asyncio.Task[Tree], asked: Callable[[], None]) -> None:
+    def __init__(self, choosing: asyncio.Task[Tree], asked: Callable[[Tree | None], None]) -> None:
         self._choosing = choosing
         self._asked = asked
 
@@ -48,14 +49,17 @@ class Handle:
         except (RootError, ConfigError, ManifestError, OSError) as error:
             raise NotReady(str(error)) from error
 
-    async def ask(self, question: Callable[[View], T], patience: float = PATIENCE) -> T:
+    async def ask(
+        self, question: Callable[[View], T], patience: float = PATIENCE, *, wait: bool = False
+    ) -> T:
         """See `frontends.host.RootHandle.ask`."""
-        self._asked()
+        self._asked(None)
         tree = await self.tree()
+        self._asked(tree)
         try:
-            return await tree.ask(question, patience)
+            return await tree.ask(question, patience, wait=wait)
         finally:
-            self._asked()
+            self._asked(tree)
 
     def state(self) -> RootState:
         """See `frontends.host.RootHandle.state`."""
@@ -75,9 +79,11 @@ class Host:
         self.keepers = Keepers()
         self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="question")
         self._choosers = ThreadPoolExecutor(2, thread_name_prefix="root")
+        self._watchers = ThreadPoolExecutor(watching.THREADS, thread_name_prefix="watch")
         self._trees: dict[tuple[str, str, Path], Tree] = {}
         self._asked = time.monotonic()
-        self._resting = False
+        self._rested: object = None
+        """How far everything was when caches were given back."""
 
     def root(
         self,
@@ -93,17 +99,17 @@ class Host:
         choosing.add_done_callback(lambda task: task.cancelled() or task.exception())
         return Handle(choosing, self.asked)
 
-    def asked(self) -> None:
-        """Notes that somebody asks: idle times count from here."""
+    def asked(self, tree: Tree | None = None) -> None:
+        """Notes that somebody asks, and about which tree: idle times count from here, and a tree that was
+        closed is held again."""
         self._asked = time.monotonic()
-        self._resting = False
+        if tree is not None:
+            self._hold(tree)
 
     @property
     def quiet_seconds(self) -> float:
-        """For how long nobody has asked anything, and nothing was read; 0 while something is."""
-        if any(tree.busy for tree in self._trees.values()):
-            self.asked()
-        return time.monotonic() - self._asked
+        """For how long nobody has asked anything; 0 while something is read."""
+        return 0.0 if any(tree.busy for tree in self._trees.values()) else time.monotonic() - self._asked
 
     def trees(self) -> list[Tree]:
         """Those that are open, the one used last first."""
@@ -112,9 +118,11 @@ class Host:
     async def rest(self, *, sessions: bool) -> None:
         """Gives back what only makes questions quicker, once in each quiet time. A keeper stays at hand
         where `sessions` may ask any moment."""
-        if self._resting or self.quiet_seconds < REST_SECONDS:
+        far = (self._asked, *(tree.fresh.tried for tree in self._trees.values()))
+        busy = any(tree.busy for tree in self._trees.values())
+        if far == self._rested or busy or time.monotonic() - max(far) < REST_SECONDS:
             return
-        self._resting = True
+        self._rested = far
         for tree in self._trees.values():
             tree.rest()
         await (self.keepers.ready() if sessions else self.keepers.end_idle())
@@ -124,10 +132,10 @@ class Host:
     async def close(self) -> None:
         """Ends what runs; nothing that was read is lost."""
         await self.keepers.close()
-        self._choosers.shutdown(wait=False, cancel_futures=True)
-        self._threads.shutdown(wait=False, cancel_futures=True)
         for tree in self._trees.values():
-            tree.rest()
+            tree.close()
+        for threads in (self._choosers, self._threads, self._watchers):
+            threads.shutdown(wait=False, cancel_futures=False)
 
     async def _chosen(
         self, source: str | None, harness: str | None, cwd: str, environment: dict[str, str]
@@ -141,19 +149,25 @@ class Host:
         key = (str(root.path), root.harness, folder)
         tree = self._trees.get(key)
         if tree is None:
-            self._make_room()
-            tree = self._trees[key] = Tree(root, folder, self.keepers, self._threads)
-            tree.begin()
+            tree = Tree(root, folder, self.keepers, self._threads, self._watchers)
+        self._hold(tree)
         tree.used = time.monotonic()
         return tree
+
+    def _hold(self, tree: Tree) -> None:
+        key = (str(tree.root.path), tree.root.harness, tree.folder)
+        if key not in self._trees:
+            self._make_room()
+            self._trees[key] = tree
+            tree.begin()
 
     def _make_room(self) -> None:
         for key, tree in sorted(self._trees.items(), key=lambda pair: pair[1].used):
             if len(self._trees) < MOST_TREES:
                 return
             if not tree.busy:
-                # A client that still holds it can go on asking: it only opens its views again.
-                tree.rest()
+                # A client that still holds it can go on asking: then it is opened again.
+                tree.close()
                 del self._trees[key]
 
 

@@ -10,7 +10,7 @@ import asyncio
 import json
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from contextlib import suppress
 from typing import Any, Final, NamedTuple
 
@@ -19,7 +19,7 @@ from torchtalkd.wire import PACKAGE
 
 LARGE: Final = 1000
 """Files read in its life after which a keeper is replaced when there is time: it has grown."""
-_LINE: Final = 1 << 20
+_LINE: Final = 1 << 24
 _START: Final = (
     "import sys; sys.path.insert(0, {0!r}); import torchtalkd; sys.path.append(sys.path.pop(0));"
     " from torchtalkd.daemon.keeper import main; main()"
@@ -45,6 +45,8 @@ class Built(NamedTuple):
     result: BuildResult
     swept: float
     """Seconds that looking for changes took."""
+    fingerprint: str
+    """Of the conventions that the tree was read with."""
 
 
 class _Keeper:
@@ -55,7 +57,9 @@ class _Keeper:
         self.read = 0
         self._ending = False
 
-    async def build(self, request: dict[str, Any], progress: Callable[[str, int, int], None]) -> Built:
+    async def do(
+        self, request: dict[str, Any], progress: Callable[[str, int, int], None] | None
+    ) -> Built | None:
         """Sends one request and follows its reports. Raises BuildFailed."""
         assert self.process.stdin is not None
         assert self.process.stdout is not None
@@ -66,14 +70,18 @@ class _Keeper:
         while line := await self.process.stdout.readline():
             report = json.loads(line)
             if "progress" in report:
-                progress(*report["progress"])
+                if progress is not None:
+                    progress(*report["progress"])
             elif "failed" in report:
                 raise BuildFailed(report["failed"], report["message"])
+            elif report["built"] is None:
+                return None
             else:
                 built = report["built"]
                 built["notes"] = tuple(built["notes"])
-                self.read += built["parsed"]
-                return Built(BuildResult(**built), float(report["swept"]))
+                if built["whole"]:
+                    self.read += built["parsed"]
+                return Built(BuildResult(**built), float(report["swept"]), report["fingerprint"])
         code = await self.process.wait()
         kind = STOPPED if self._ending else DIED
         raise BuildFailed(kind, f"the process that reads the tree ended (exit code {code})")
@@ -93,6 +101,7 @@ class Keepers:
         self._idle: list[_Keeper] = []
         self._busy: set[_Keeper] = set()
         self._closed = False
+        self._choosing = asyncio.Lock()
 
     async def build(
         self,
@@ -100,19 +109,46 @@ class Keepers:
         harness: str,
         folder: str,
         *,
+        named: bool = True,
+        paths: Collection[str] | None = None,
+        since: int = 0,
         workers: int | None = None,
         verify: bool = False,
         progress: Callable[[str, int, int], None],
     ) -> Built:
-        """Brings an index up to date. Raises BuildFailed."""
-        keeper = self._idle.pop() if self._idle else await self._started()
-        self._busy.add(keeper)
-        request = {"root": root, "harness": harness, "folder": folder, "workers": workers, "verify": verify}
+        """Brings an index up to date: with the whole tree, or with some paths of it (see
+        `engine.update`); `named` as in `conventions_of`. Raises BuildFailed."""
+        request = {
+            "do": "build",
+            "root": root,
+            "harness": harness,
+            "named": named,
+            "folder": folder,
+            "paths": None if paths is None else sorted(paths),
+            "since": since,
+            "workers": workers,
+            "verify": verify,
+        }
+        built = await self._done(request, progress)
+        assert built is not None
+        return built
+
+    async def checkpoint(self, folder: str) -> None:
+        """See `store.database.checkpoint`. Raises BuildFailed."""
+        await self._done({"do": "checkpoint", "folder": folder}, None)
+
+    async def _done(
+        self, request: dict[str, Any], progress: Callable[[str, int, int], None] | None
+    ) -> Built | None:
+        async with self._choosing:
+            # One that is being started for whoever comes is this one.
+            keeper = self._idle.pop() if self._idle else await self._started()
+            self._busy.add(keeper)
         kept = False
         try:
-            built = await keeper.build(request, progress)
+            done = await keeper.do(request, progress)
             kept = True
-            return built
+            return done
         except BuildFailed as error:
             kept = error.kind not in (DIED, STOPPED)
             raise
@@ -123,16 +159,20 @@ class Keepers:
             else:
                 await keeper.end()
 
+    @property
+    def closed(self) -> bool:
+        """Whether none is started any more."""
+        return self._closed
+
     async def ready(self) -> None:
         """Has a keeper at hand that has not grown: for the time when nobody asks."""
         while self._idle and self._idle[-1].read > LARGE:
             await self._idle.pop().end()
-        if not self._idle and not self._busy and not self._closed:
-            started = await self._started()
-            if self._idle or self._closed:
-                await started.end()
-            else:
-                self._idle.append(started)
+        async with self._choosing:
+            if not self._idle and not self._busy and not self._closed:
+                self._idle.append(await self._started())
+        if self._closed:
+            await self.end_idle()
 
     async def end_idle(self) -> None:
         """Ends those that have nothing to do."""

@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import os
 import threading
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
 from torchtalkd.store.carry import carry
-from torchtalkd.store.database import open_view
+from torchtalkd.store.database import open_teller, open_view
+from torchtalkd.store.errors import StoreError
+from torchtalkd.store.teller import Teller
 from torchtalkd.store.view import View
 
 MOST_IDLE: Final = 3
@@ -27,6 +30,7 @@ class Views:
         self._idle: list[tuple[int, View]] = []
         self._age = 0
         self._former: View | None = None
+        self._teller: tuple[int, Teller] | None = None
 
     def take(self) -> tuple[int, View]:
         """A view, and its age: give both back. Raises what `open_view` raises."""
@@ -45,7 +49,9 @@ class Views:
     def give(self, age: int, view: View) -> None:
         """Takes a view back, and closes it if it is of an older revision or one too many."""
         with self._lock:
-            if age == self._age and len(self._idle) < MOST_IDLE:
+            # Where there is no WAL, an open view would hold up the writer.
+            shared = view.meta("journal", "wal") == "wal"
+            if shared and age == self._age and len(self._idle) < MOST_IDLE:
                 self._idle.append((age, view))
                 return
         view.close()
@@ -61,6 +67,40 @@ class Views:
             self._former = idle.pop() if carried and idle else None
         for view in idle:
             view.close()
+
+    def rest(self) -> None:
+        """Lets the idle views begin anew at the revision they are of, so that they do not hold up the use of
+        the database's log from its beginning; what they have read stays. One that cannot is closed."""
+        if self._former is not None:
+            # What it has read goes over to its successor; where there is no index any more, nothing does.
+            with suppress(StoreError):
+                self.give(*self.take())
+        with self._lock:
+            idle, self._idle = self._idle, []
+        for age, view in idle:
+            if view.repin():
+                self.give(age, view)
+            else:
+                view.close()
+
+    def newest(self) -> int:
+        """The newest revision, whoever wrote it. Raises what `open_view` raises."""
+        with self._lock:
+            identity = self.identity()
+            if self._teller is not None and self._teller[0] != identity:
+                self._teller[1].close()
+                self._teller = None
+            if self._teller is None:
+                self._teller = (identity, open_teller(self._folder))
+            return self._teller[1].revision()
+
+    def close(self) -> None:
+        """Closes all of them. They can be used again."""
+        self.renew()
+        with self._lock:
+            if self._teller is not None:
+                self._teller[1].close()
+                self._teller = None
 
     def identity(self) -> int:
         """Which file the index is: another number when it was replaced, 0 when there is none."""

@@ -1,8 +1,9 @@
 """Reads what a plan says and hands it on, file by file, as the store takes it.
 
-*Where files are parsed*: up to `IN_PROCESS` files of moderate size in this process, because
-starting workers takes longer than one save may; everything else in workers. A file that once
-cost a worker is never parsed in this process again.
+*Where files are parsed*: a few by the spare worker, where there is one at hand; without one up to
+`IN_PROCESS` files of moderate size in this process, because starting workers takes longer than one
+save may; everything else in new workers. A file that once cost a worker is never parsed in this
+process again.
 The tests are in `tests/test_engine.py`.
 """
 
@@ -14,11 +15,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from torchtalkd.engine.plan import REFUSED, Plan, Recipes
+from torchtalkd.engine.plan import REFUSED, Plan, Recipes, below
 from torchtalkd.engine.reading import Outcome, Reading, Task, read, rows_of
-from torchtalkd.engine.sweep import Entry, sweep
+from torchtalkd.engine.sweep import Entry, look, vanished
 from torchtalkd.engine.worker import Limits
-from torchtalkd.engine.workers import read_all
+from torchtalkd.engine.workers import Spare, Worker, read_all
 from torchtalkd.facts import FileFacts, Problem
 from torchtalkd.store.rows import Rows, pack
 from torchtalkd.store.writer import FileRecord
@@ -27,6 +28,9 @@ IN_PROCESS: Final = 8
 """Files."""
 IN_PROCESS_BYTES: Final = 1 << 20
 """Of all of them together: about 0.2 s of parsing."""
+IN_SPARE: Final = 40
+IN_SPARE_BYTES: Final = 2 << 20
+"""What one worker at hand reads by itself: more is shared out among new ones."""
 _NOTES: Final = 20
 """Lines about single files; more are only counted."""
 
@@ -81,14 +85,17 @@ def gather(
     workers: int,
     limits: Limits,
     marked: Collection[str],
+    next_id: int,
     gathered: Gathered,
+    running: list[Worker] | None = None,
+    spare: Spare | None = None,
 ) -> Generator[tuple[FileRecord, Rows], None, None]:
     """Yields the record and rows of each file that is to be replaced, in no promised order.
 
-    `marked` are the files that once cost a worker. Raises TreeError when the tree goes away
-    meanwhile, and what `read_all` raises.
+    `marked` are the files that once cost a worker; files that are new get ids from `next_id`;
+    `running` are workers that have been started already, `spare` the one for a few files. Raises
+    TreeError when the tree goes away meanwhile, and what `read_all` raises.
     """
-    next_id = max((record.id for record in known.values()), default=0) + 1
     recipes: dict[int, str] = {}
     tasks = []
     for entry in (*planned.refuse, *planned.read):
@@ -105,7 +112,7 @@ def gather(
     missed: list[Task] = []
     done = 0
     say(Progress("read", 0, len(tasks)))
-    for outcomes in _outcomes(tasks, reading, workers, limits, marked):
+    for outcomes in _outcomes(tasks, reading, workers, limits, marked, running, spare):
         done += len(outcomes)
         for outcome in outcomes:
             if outcome.status in ("gone", "unreadable"):
@@ -122,26 +129,38 @@ def gather(
 
 
 def _outcomes(
-    tasks: list[Task], reading: Reading, workers: int, limits: Limits, marked: Collection[str]
+    tasks: list[Task],
+    reading: Reading,
+    workers: int,
+    limits: Limits,
+    marked: Collection[str],
+    running: list[Worker] | None,
+    spare: Spare | None,
 ) -> Iterator[list[Outcome]]:
-    few = len(tasks) <= IN_PROCESS and sum(task.size for task in tasks) <= IN_PROCESS_BYTES
+    size = sum(task.size for task in tasks)
+    if spare is not None and len(tasks) <= IN_SPARE and size <= IN_SPARE_BYTES:
+        yield from read_all(tasks, reading, workers=1, limits=limits, spare=spare)
+        return
+    few = len(tasks) <= IN_PROCESS and size <= IN_PROCESS_BYTES
     if few and not any(task.path in marked for task in tasks):
         yield [read(task, reading) for task in tasks]
     else:
-        yield from read_all(tasks, reading, workers=workers, limits=limits)
+        yield from read_all(tasks, reading, workers=workers, limits=limits, running=running)
 
 
 def _second_try(
     missed: list[Task], reading: Reading, limits: Limits, gathered: Gathered
 ) -> Iterator[Outcome]:
     """A file may be away for a moment only, while an editor or git puts another in its place. What
-    a new sweep does not see is gone; what it sees is read again."""
-    now = sweep(Path(reading.root), reading.conventions)
-    if "" in now.blind or not now.entries:
+    a new look does not see is gone; what it sees is read again."""
+    now = look(Path(reading.root), reading.conventions, [task.path for task in missed])
+    if vanished(reading.root):
         raise TreeError(f"the source tree {reading.root} went away while it was read; the index is as before")
     there = {entry.path for entry in now.entries if not entry.refused}
     for task in missed:
-        if task.path not in there:
+        if below(task.path, now.blind):
+            gathered.fault(f"{task.path}: could not be read; what is known of it is as it was before")
+        elif task.path not in there:
             gathered.removed.append(task.path)
             gathered.note(f"{task.path}: gone before it was read")
     again = [task for task in missed if task.path in there]
@@ -167,6 +186,7 @@ def _read(outcome: Outcome, recipes: Mapping[int, str], gathered: Gathered) -> t
         outcome.mtime_ns,
         outcome.read_ns,
         outcome.inode,
+        outcome.ctime_ns,
         outcome.digest,
         recipes[outcome.file_id],
     )
@@ -175,7 +195,7 @@ def _read(outcome: Outcome, recipes: Mapping[int, str], gathered: Gathered) -> t
 
 def _refused(entry: Entry, file_id: int, recipe: str) -> tuple[FileRecord, Rows]:
     facts = FileFacts(entry.path, entry.language, entry.role, problems=(Problem(0, "path", entry.refused),))
-    record = FileRecord(file_id, *entry[:5], 0, entry.inode, REFUSED, recipe)
+    record = FileRecord(file_id, *entry[:5], 0, entry.inode, entry.ctime_ns, REFUSED, recipe)
     return record, pack(file_id, facts)
 
 

@@ -3,8 +3,9 @@
 *Recipe*: what made a file's facts besides its bytes: the parser's version, the language and
 role of its path, and the tables of the conventions that its language depends on. A file with
 the same stat and recipe is unchanged. A *suspect* has the same recipe, but its stat differs or
-proves nothing: its mtime is so near to the moment it was read that a later write may have left
-the same mtime. The bytes of a suspect decide. The tests are in `tests/test_engine.py`.
+proves nothing: its mtime or ctime is so near to the moment it was read that a later write may have
+left the same. The ctime also shows a write whose size and mtime a tool has put back. The bytes of a
+suspect decide. The tests are in `tests/test_engine.py`.
 """
 
 from __future__ import annotations
@@ -62,6 +63,7 @@ def plan(known: Mapping[str, FileRecord], swept: Sweep, recipe_of: Recipes) -> P
             record.digest == UNREAD
             or not _same_stat(entry, record)
             or abs(record.mtime_ns - record.read_ns) < SUSPECT_NS
+            or abs(record.ctime_ns - record.read_ns) < SUSPECT_NS
         ):
             check.append((entry, record))
     there = {entry.path for entry in swept.entries}
@@ -103,13 +105,15 @@ recipe by themselves, and so is the size limit."""
 
 _OTHERS: Final = {
     "python": {"cpp", "operators"},
-    "cpp": {"python", "operators"},
-    "cuda": {"python", "operators"},
-    "objcpp": {"python", "operators"},
-    "metal": {"python", "operators"},
-    "native_functions": {"python", "cpp"},
-    "derivatives": {"python", "cpp"},
-    "tags": {"python", "cpp"},
+    "cpp": {"python", "operators", "targets"},
+    "cuda": {"python", "operators", "targets"},
+    "objcpp": {"python", "operators", "targets"},
+    "metal": {"python", "operators", "targets"},
+    "native_functions": {"python", "cpp", "targets"},
+    "derivatives": {"python", "cpp", "targets"},
+    "tags": {"python", "cpp", "targets"},
+    "cmake": {"python", "cpp", "operators"},
+    "pyproject": {"python", "cpp", "operators", "targets"},
 }
 """Tables that are of no concern to a language: an edit of them must not read its files again.
 A language that is not here depends on all, so a new one can only be slow, not wrong."""
@@ -122,4 +126,5 @@ def _tables(conventions: Conventions, language: str) -> tuple[object, ...]:
 
 
 def _same_stat(entry: Entry, record: FileRecord) -> bool:
-    return (entry.size, entry.mtime_ns, entry.inode) == (record.size, record.mtime_ns, record.inode)
+    known = (record.size, record.mtime_ns, record.inode, record.ctime_ns)
+    return (entry.size, entry.mtime_ns, entry.inode, entry.ctime_ns) == known

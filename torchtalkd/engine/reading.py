@@ -45,6 +45,7 @@ class Outcome(NamedTuple):
     mtime_ns: int
     read_ns: int
     inode: int
+    ctime_ns: int
     digest: str
     rows: tuple[list[tuple[Any, ...]], ...]
     """The fields of a `Rows`."""
@@ -52,12 +53,14 @@ class Outcome(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What reading a file needs besides its path. Picklable if `parse` is."""
+    """What reading a file needs besides its path. Picklable if `parse` and `prepare` are."""
 
     root: str
     """A real path."""
     conventions: Conventions
     parse: Parse
+    prepare: Callable[[Conventions], None] | None = None
+    """What a worker does first, so that its first file need not wait for it."""
 
 
 def read(task: Task, reading: Reading) -> Outcome:
@@ -86,6 +89,7 @@ def read(task: Task, reading: Reading) -> Outcome:
         found.st_mtime_ns,
         read_ns,
         found.st_ino,
+        found.st_ctime_ns,
         digest_of(data, found.st_size),
         tuple(rows),
     )
@@ -139,6 +143,7 @@ def failed(
         task.size,
         0,
         read_ns,
+        0,
         0,
         digest,
         tuple(rows),

@@ -9,11 +9,14 @@ from __future__ import annotations
 
 import os
 import stat
+from collections.abc import Container, Iterable, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import NamedTuple
 
 from torchtalkd.conventions import Conventions
 from torchtalkd.conventions.files import ignored, language_of, role_of
+from torchtalkd.conventions.values import Files
 
 
 class Entry(NamedTuple):
@@ -26,6 +29,7 @@ class Entry(NamedTuple):
     size: int
     mtime_ns: int
     inode: int
+    ctime_ns: int
     refused: str = ""
     """Why it must not be read; '' for nearly all."""
 
@@ -38,70 +42,144 @@ class Sweep(NamedTuple):
     blind: dict[str, str]
     """Folders that could not be listed ('' is the root), with the reason. What is below them is
     not known: neither there nor gone."""
+    links: Mapping[str, str] = MappingProxyType({})
+    """Files that are symbolic links within the tree, and where they lead: a change there is one here."""
 
 
 def sweep(root: Path, conventions: Conventions) -> Sweep:
     """Walks the tree. About 0.1 s for 18,000 files. Raises nothing for what it meets on the way."""
-    files = conventions.files
-    top = os.path.realpath(root)
-    entries: list[Entry] = []
-    blind: dict[str, str] = {}
-    folders = [""]
-    while folders:
-        folder = folders.pop()
+    walk = _Walk(os.path.realpath(root), conventions.files)
+    walk.folders([""])
+    return walk.found()
+
+
+def look(root: Path, conventions: Conventions, paths: Iterable[str]) -> Sweep:
+    """What a sweep would find at some paths, and below those that are folders: each is listed by the
+    folder that it is in, under the same rules. Raises nothing for what it meets on the way."""
+    walk = _Walk(os.path.realpath(root), conventions.files)
+    if not os.path.isdir(walk.top):
+        walk.blind[""] = "it does not exist"
+        return walk.found()
+    named: dict[str, set[str]] = {}
+    for path in paths:
+        parent, _, name = path.strip("/").rpartition("/")
+        if not name:
+            walk.folders([""])
+            return walk.found()
+        named.setdefault(parent, set()).add(name)
+    for parent, names in named.items():
+        if walk.reaches(parent):
+            walk.folders(walk.list(parent, names))
+    return walk.found()
+
+
+def vanished(root: str) -> str:
+    """Why what is missing may not be gone for good: the tree itself is away, or it is empty, as the
+    place of a disk is that is not mounted. '' where it is there."""
+    try:
+        with os.scandir(root) as found:
+            return "" if next(found, None) else "it is empty"
+    except OSError as error:
+        return error.strerror or str(error)
+
+
+def stored(path: str) -> str:
+    """A path as the store has it, where a name that is not UTF-8 is written out."""
+    return path.encode("utf-8", "backslashreplace").decode()
+
+
+class _Walk:
+    """A walk under way."""
+
+    def __init__(self, top: str, files: Files) -> None:
+        self.top = top
+        self.blind: dict[str, str] = {}
+        self._files = files
+        self._entries: dict[str, Entry] = {}
+        self._links: dict[str, str] = {}
+        self._reached: dict[str, bool] = {"": True}
+
+    def found(self) -> Sweep:
+        """All that was met."""
+        return Sweep(sorted(self._entries.values()), self.blind, self._links)
+
+    def folders(self, folders: list[str]) -> None:
+        """Takes in all that is below some folders."""
+        while folders:
+            folders.extend(self.list(folders.pop(), None))
+
+    def list(self, folder: str, names: Container[str] | None) -> list[str]:
+        """Takes in the files of one folder; returns the folders in it. With `names` only these."""
         try:
-            with os.scandir(os.path.join(top, folder)) as found:
-                listed = list(found)
+            with os.scandir(os.path.join(self.top, folder)) as found:
+                listed = [item for item in found if names is None or item.name in names]
         except FileNotFoundError:
             # It went since its parent was listed. The root itself is a different matter.
             if not folder:
-                blind[""] = "it does not exist"
-            continue
+                self.blind[""] = "it does not exist"
+            return []
         except OSError as error:
-            blind[folder] = error.strerror or str(error)
-            continue
+            self.blind[folder] = error.strerror or str(error)
+            return []
+        folders = []
         prefix = folder + "/" if folder else ""
         for item in listed:
             path = prefix + item.name
             try:
                 if item.is_dir(follow_symlinks=False):
-                    if not ignored(files, path):
+                    if not ignored(self._files, path):
                         folders.append(path)
                     continue
-                language = language_of(files, path)
-                if not language or ignored(files, path):
-                    continue
-                entry = _entry(top, path, item, language, role_of(files, path))
+                self._file(path, item)
             except FileNotFoundError:
                 continue
             except OSError as error:
-                blind[path] = error.strerror or str(error)
-                continue
-            if entry is not None:
-                entries.append(entry)
-    entries.sort()
-    return Sweep(entries, blind)
+                self.blind[path] = error.strerror or str(error)
+        return folders
+
+    def reaches(self, folder: str) -> bool:
+        """Whether a sweep comes to a folder: it and all above it are real folders that are not ignored."""
+        known = self._reached.get(folder)
+        if known is None:
+            above = folder.rpartition("/")[0]
+            known = self._reached[folder] = self.reaches(above) and self._enters(folder)
+        return known
+
+    def _enters(self, folder: str) -> bool:
+        if ignored(self._files, folder):
+            return False
+        try:
+            return stat.S_ISDIR(os.lstat(os.path.join(self.top, folder)).st_mode)
+        except (FileNotFoundError, NotADirectoryError):
+            return False
+        except OSError as error:
+            self.blind[folder] = error.strerror or str(error)
+            return False
+
+    def _file(self, path: str, item: os.DirEntry[str]) -> None:
+        language = language_of(self._files, path)
+        if not language or ignored(self._files, path):
+            return
+        refused = ""
+        if item.is_symlink():
+            whole = os.path.join(self.top, path)
+            if not resolves_inside(self.top, whole):
+                refused = "a symbolic link that leads out of the tree is not read"
+            else:
+                self._links[stored(path)] = stored(os.path.relpath(os.path.realpath(whole), self.top))
+                if not os.path.isfile(whole):
+                    return
+        found = item.stat(follow_symlinks=not refused)
+        if not refused and not stat.S_ISREG(found.st_mode):
+            return
+        role = role_of(self._files, path)
+        if stored(path) != path:
+            refused = "its name is not UTF-8"
+            path = stored(path)
+        stats = (found.st_size, found.st_mtime_ns, found.st_ino, found.st_ctime_ns)
+        self._entries[path] = Entry(path, language, role, *stats, refused)
 
 
 def resolves_inside(top: str, path: str) -> bool:
     """Whether a path, all links followed, is below `top` (itself a real path)."""
     return os.path.realpath(path).startswith(top.rstrip("/") + "/")
-
-
-def _entry(top: str, path: str, item: os.DirEntry[str], language: str, role: str) -> Entry | None:
-    refused = ""
-    if item.is_symlink():
-        whole = os.path.join(top, path)
-        if not resolves_inside(top, whole):
-            refused = "a symbolic link that leads out of the tree is not read"
-        elif not os.path.isfile(whole):
-            return None
-    found = item.stat(follow_symlinks=not refused)
-    if not refused and not stat.S_ISREG(found.st_mode):
-        return None
-    try:
-        path.encode()
-    except UnicodeEncodeError:
-        refused = "its name is not UTF-8"
-        path = path.encode("utf-8", "backslashreplace").decode()
-    return Entry(path, language, role, found.st_size, found.st_mtime_ns, found.st_ino, refused)

@@ -60,6 +60,8 @@ def work(
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGALRM})
     gc.disable()
+    if reading.prepare is not None:
+        reading.prepare(reading.conventions)
     gc.freeze()
     slot[READY] = 1
     done = 0

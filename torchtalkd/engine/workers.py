@@ -41,6 +41,8 @@ _SMALLEST_CHUNK: Final = 1 << 15
 """Bytes of source in a chunk: about 200 ms and 10 ms of parsing."""
 _FILE_COST: Final = 2000
 """Bytes of source that take as long to parse as it takes to open a file."""
+_SPARE_READS: Final = 2000
+"""Files after which a spare worker is replaced: it has grown."""
 _PIPE_BYTES: Final = 1 << 20
 """Room in a pipe, so that a worker can put down a chunk while the parent is busy."""
 
@@ -50,7 +52,9 @@ class WorkersFailed(Exception):
 
 
 @dataclass(slots=True)
-class _Worker:
+class Worker:
+    """A process that parses, as its parent sees it."""
+
     process: BaseProcess
     tasks: Connection
     results: Connection
@@ -59,20 +63,87 @@ class _Worker:
     """In the order they were sent; the first is the one being read."""
 
 
+@contextmanager
+def crew(reading: Reading, *, workers: int, limits: Limits) -> Iterator[list[Worker]]:
+    """Workers that get ready while it is still being found out what there is to read: for `read_all`.
+
+    They are ended with the context. Raises WorkersFailed.
+    """
+    running: list[Worker] = []
+    try:
+        _start_more(running, workers, reading, limits)
+        yield running
+    finally:
+        _end_all(running)
+
+
+class Spare:
+    """One worker that stays at hand between a few files and the next few, its parsers warm.
+
+    It is of one tree and its conventions; whoever asks with others gets a new one. `close` it.
+    """
+
+    def __init__(self) -> None:
+        self._worker: Worker | None = None
+        self._of: tuple[Reading, Limits] | None = None
+        self._read = 0
+
+    def begin(self, reading: Reading, limits: Limits) -> None:
+        """Starts the worker before it is needed. Raises WorkersFailed."""
+        self._put(self.take(reading, limits) or _start(reading, limits), reading, limits)
+
+    def take(self, reading: Reading, limits: Limits) -> Worker | None:
+        """The worker, if it can read these; another one is ended."""
+        worker, self._worker = self._worker, None
+        if worker is not None and (
+            self._of != (reading, limits) or self._read > _SPARE_READS or not worker.process.is_alive()
+        ):
+            _end(worker)
+            worker = None
+        if worker is None:
+            self._read = 0
+        return worker
+
+    def give(self, worker: Worker, reading: Reading, limits: Limits, files: int) -> None:
+        """Takes a worker back, or ends it if it is not at rest."""
+        self._read += files
+        if worker.chunks or self._worker is not None:
+            _end(worker)
+        else:
+            self._put(worker, reading, limits)
+
+    def close(self) -> None:
+        """Ends the worker."""
+        worker, self._worker = self._worker, None
+        if worker is not None:
+            _end(worker)
+
+    def _put(self, worker: Worker, reading: Reading, limits: Limits) -> None:
+        self._worker, self._of = worker, (reading, limits)
+
+
 def read_all(
-    tasks: Iterable[Task], reading: Reading, *, workers: int, limits: Limits
+    tasks: Iterable[Task],
+    reading: Reading,
+    *,
+    workers: int,
+    limits: Limits,
+    running: list[Worker] | None = None,
+    spare: Spare | None = None,
 ) -> Iterator[list[Outcome]]:
     """Reads and parses files in `workers` processes; yields outcomes as they come, in no promised order.
 
-    Each task has exactly one outcome. The processes are ended when the iterator is, however it
-    ends. Raises WorkersFailed.
+    Each task has exactly one outcome. The processes, those of a `crew` too, are ended when the
+    iterator is, however it ends, but for one that goes back to `spare`, which is also where the first
+    comes from. Raises WorkersFailed.
     """
-    queue = deque(chunked(list(tasks), workers))
-    running: list[_Worker] = []
-    context = multiprocessing.get_context(_start_method())
+    tasks = list(tasks)
+    queue = deque(chunked(tasks, workers))
+    running = [] if running is None else running
     try:
-        # One by one into the list: those that have started are ended even if the next cannot.
-        running.extend(_start(context, reading, limits) for _ in range(min(workers, len(queue))))
+        if spare is not None and queue and (kept := spare.take(reading, limits)) is not None:
+            running.append(kept)
+        _start_more(running, min(workers, len(queue)), reading, limits)
         _deal(running, queue)
         while any(worker.chunks for worker in running):
             ready = set(wait([worker.results for worker in running if worker.chunks]))
@@ -85,12 +156,14 @@ def read_all(
                 else:
                     outcomes = _buried(worker, queue, reading, limits)
                     _end(worker)
-                    running[n] = _start(context, reading, limits)
+                    running[n] = _start(reading, limits)
                 _deal(running, queue)
                 yield outcomes
     finally:
-        for worker in running:
-            _end(worker)
+        if spare is not None:
+            while running:
+                spare.give(running.pop(), reading, limits, len(tasks))
+        _end_all(running)
 
 
 def chunked(tasks: list[Task], workers: int) -> Iterator[list[Task]]:
@@ -114,7 +187,14 @@ def _start_method() -> str:
     return "fork" if sys.platform.startswith("linux") and threading.active_count() == 1 else "spawn"
 
 
-def _start(context: Any, reading: Reading, limits: Limits) -> _Worker:
+def _start_more(running: list[Worker], count: int, reading: Reading, limits: Limits) -> None:
+    # One by one into the list: those that have started are ended even if the next cannot.
+    while len(running) < count:
+        running.append(_start(reading, limits))
+
+
+def _start(reading: Reading, limits: Limits) -> Worker:
+    context: Any = multiprocessing.get_context(_start_method())
     tasks_in, tasks = context.Pipe(duplex=False)
     results, results_out = context.Pipe(duplex=False)
     if hasattr(fcntl, "F_SETPIPE_SZ"):
@@ -134,7 +214,7 @@ def _start(context: Any, reading: Reading, limits: Limits) -> _Worker:
         raise WorkersFailed(f"cannot start a process to parse in: {error.strerror}") from error
     tasks_in.close()
     results_out.close()
-    return _Worker(process, tasks, results, slot)
+    return Worker(process, tasks, results, slot)
 
 
 @contextmanager
@@ -148,7 +228,7 @@ def _interrupts_held() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def _deal(running: list[_Worker], queue: deque[list[Task]]) -> None:
+def _deal(running: list[Worker], queue: deque[list[Task]]) -> None:
     """Gives chunks to those that have fewer than they may, one at a time."""
     for _ in range(IN_HAND):
         for worker in sorted(running, key=lambda worker: len(worker.chunks)):
@@ -159,7 +239,7 @@ def _deal(running: list[_Worker], queue: deque[list[Task]]) -> None:
                     worker.tasks.send_bytes(marshal.dumps([tuple(task) for task in worker.chunks[-1]]))
 
 
-def _received(worker: _Worker) -> list[Outcome] | None:
+def _received(worker: Worker) -> list[Outcome] | None:
     """The next chunk's outcomes; None if the worker has died."""
     try:
         return [Outcome(*values) for values in marshal.loads(worker.results.recv_bytes())]
@@ -167,7 +247,7 @@ def _received(worker: _Worker) -> list[Outcome] | None:
         return None
 
 
-def _buried(worker: _Worker, queue: deque[list[Task]], reading: Reading, limits: Limits) -> list[Outcome]:
+def _buried(worker: Worker, queue: deque[list[Task]], reading: Reading, limits: Limits) -> list[Outcome]:
     """Takes leave of a dead worker: its unread files go back to the queue, singly or in their
     chunks; the one it died of is the outcome."""
     worker.process.join()
@@ -203,13 +283,20 @@ def _lost(task: Task, code: int | None, reading: Reading, limits: Limits) -> Out
     except OSError:
         return failed(task, "unreadable", problem, read_ns)
     outcome = failed(task, "lost", problem, read_ns, digest_of(data, found.st_size))
-    return outcome._replace(size=found.st_size, mtime_ns=found.st_mtime_ns, inode=found.st_ino)
+    return outcome._replace(
+        size=found.st_size, mtime_ns=found.st_mtime_ns, inode=found.st_ino, ctime_ns=found.st_ctime_ns
+    )
 
 
-def _end(worker: _Worker) -> None:
+def _end_all(running: list[Worker]) -> None:
+    while running:
+        _end(running.pop())
+
+
+def _end(worker: Worker) -> None:
     worker.tasks.close()
     worker.results.close()
-    if worker.chunks:
+    if worker.chunks or not worker.slot[READY]:
         worker.process.kill()
     worker.process.join(5)
     if worker.process.exitcode is None:

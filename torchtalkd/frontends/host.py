@@ -22,6 +22,18 @@ class NotReady(Exception):
 
 
 @dataclass(frozen=True, slots=True)
+class Watched:
+    """How changes of a tree are noticed."""
+
+    how: str = "none"
+    """native (by the system's events), partly (some folders only by looking), polling, none."""
+    note: str = ""
+    """A sentence for the user: why not all by the system's events, and what to do about it."""
+    folders: int = 0
+    """Folders under a watch of the system."""
+
+
+@dataclass(frozen=True, slots=True)
 class RootState:
     """How far the index of a root is."""
 
@@ -41,6 +53,12 @@ class RootState:
     """Why the index cannot be brought up to date, a sentence; '' where it can."""
     note: str
     """What to tell the user once, a sentence; '' for nothing."""
+    commit: str = ""
+    """Where the tree was when it was last asked about or read; '' outside git."""
+    branch: str = ""
+    complete: bool = True
+    """Whether all that should be read could be; if not, `note` says what was in the way."""
+    watch: Watched = Watched()
 
     @property
     def percent(self) -> int:
@@ -51,10 +69,13 @@ class RootState:
 class RootHandle(Protocol):
     """One root, as one client sees it."""
 
-    def ask(self, question: Callable[[View], T], patience: float = ...) -> Awaitable[T]:
+    def ask(
+        self, question: Callable[[View], T], patience: float = ..., *, wait: bool = False
+    ) -> Awaitable[T]:
         """The answer of `question`, run in a thread with a View of the newest revision.
 
-        Waits a moment (`patience`, in seconds) for what has changed in the tree to be read. Cancelling
+        Waits a moment (`patience`, in seconds) for what has changed in the tree to be read, with `wait`
+        up to two seconds; an answer says how many files wait, and where the tree is now. Cancelling
         it stops the question. Raises NotReady while there is no index at all, and what `question` raises.
         """
         ...

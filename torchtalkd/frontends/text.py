@@ -34,6 +34,7 @@ _WIDTH: Final = 120
 
 _TITLES: Final = {
     "python": "Python",
+    "registry": "registered",
     "docs": "documentation",
     "yaml": "schema",
     "structured_meta": "structured meta function",
@@ -53,6 +54,7 @@ _TITLES: Final = {
     "jit": "TorchScript",
     "onnx": "ONNX",
     "test": "tests",
+    "external": "external references",
 }
 _LEADING: Final = frozenset(
     _TITLES[role] for role in ("yaml", "structured_meta", "native", "stub_kernel")
@@ -91,6 +93,12 @@ def as_text(answer: Answer | StatusAnswer, *, whole: bool = False) -> str:
         groups = groups[:-1]
         text = _joined(answer, groups, _CAPS[-1])
     return text
+
+
+def not_settled(waiting: int) -> str:
+    """What is said where somebody waited for the tree to come to rest, and it did not."""
+    files = "1 file is" if waiting == 1 else f"{waiting} files are"
+    return f"the tree does not settle: after 2 s {files} still waiting to be read"
 
 
 class _Caps(NamedTuple):
@@ -354,6 +362,13 @@ def _status(answer: StatusAnswer) -> str:
     if answer.counts:
         counted = [f"{count} {kind.replace('_', ' ')}" for kind, count in answer.counts.items()]
         lines.extend(wrap("definitions: " + ", ".join(counted), _WIDTH, subsequent_indent="  "))
+    for e in answer.external:
+        taken = (
+            f"external references: {e.imports:,} imports to {e.base} from {e.importing:,} modules"
+            f" ({e.library_imports:,} from {e.library_importing:,} without tests),"
+            f" {e.includes:,} includes, {e.uses:,} uses in {e.using:,} files"
+        )
+        lines.extend(wrap(taken, _WIDTH, subsequent_indent="  "))
     lines.append(f"waiting: {answer.standing.waiting}; problems: {answer.problems}")
     for file, line, kind, message in answer.problem_samples:
         place = f"{file}:{line}" if line else file

@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from torchtalkd import keys
 from torchtalkd.facts import FiledDefinition
+from torchtalkd.link import targets
 from torchtalkd.link.source import Facts
 
 _DEFINES = ("operator", "schema")
@@ -57,13 +58,13 @@ def families(facts: Facts, base: str) -> list[Family]:
     registered: dict[str, None] = {}
     for definition in facts.definitions(keys.op(base)):
         fact = definition.fact
-        if definition.file.role in ("template", "test") or fact.kind not in _KNOWN:
+        if fact.kind not in _KNOWN or not targets.is_built(facts, definition.file):
             continue
-        namespace = keys.operator_name(fact.name).namespace
-        if fact.kind in _DEFINES:
-            found.setdefault(namespace, []).append(definition)
-        elif namespace:
-            registered.setdefault(namespace)
+        for namespace in namespaces(facts, definition):
+            if fact.kind in _DEFINES:
+                found.setdefault(namespace, []).append(definition)
+            elif namespace:
+                registered.setdefault(namespace)
     for namespace in registered:
         found.setdefault(namespace, [])
     for hole in [namespace for namespace in found if is_hole(namespace)]:
@@ -80,13 +81,22 @@ def families(facts: Facts, base: str) -> list[Family]:
     ]
 
 
+def namespaces(facts: Facts, definition: FiledDefinition) -> tuple[str, ...]:
+    """The namespaces of the operator that a schema or registration is for: that which is written; for a
+    macro those of the targets that compile its file, or the macro itself where no build file says."""
+    written = keys.operator_name(definition.fact.name).namespace
+    if not is_hole(written):
+        return (written,)
+    return targets.names(facts, definition.file, written) or (written,)
+
+
 def _of_yaml(entries: Iterable[FiledDefinition]) -> bool:
     return any(entry.fact.kind == "operator" for entry in entries)
 
 
 def is_hole(namespace: str) -> bool:
     """Whether a namespace is a macro whose value another file says."""
-    return namespace.startswith("{")
+    return targets.is_hole(namespace)
 
 
 def _in_text(definition: FiledDefinition) -> tuple[bool, str, int, int]:

@@ -11,12 +11,13 @@ from typing import Final, NamedTuple
 
 from torchtalkd import keys
 from torchtalkd.facts import FiledDefinition
+from torchtalkd.link import targets
 from torchtalkd.link.source import Facts
 
 MAX_HOPS: Final = 8
 """How many aliases are followed before a name counts as unknown."""
 
-_ENDS = ("function", "class", "module")
+_ENDS = ("function", "class", "module", "kernel")
 
 
 class Resolution(NamedTuple):
@@ -110,7 +111,7 @@ def named_exactly(facts: Facts, dotted: str) -> list[FiledDefinition]:
     nothing, but for the methods that they list by hand (`__add__` of python_variable_methods.cpp)."""
     found = [
         d
-        for d in facts.named(keys.py(dotted), dotted)
+        for d in (*facts.named(keys.py(dotted), dotted), *targets.bound_in_modules(facts, dotted))
         if d.file.role != "template" or d.fact.kind == "python_binding"
     ]
     found.sort(

@@ -8,13 +8,12 @@ answer to another question) nor through another operator's kernel.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import Final, Literal, NamedTuple
 
 from torchtalkd import keys
 from torchtalkd.facts import FiledDefinition, FiledReference
-from torchtalkd.link import functions, overload, stubs
+from torchtalkd.link import autograd, functions, launch_macros, overload, stubs, targets
 from torchtalkd.link.source import Facts
 
 MAX_DEPTH: Final = 4
@@ -23,6 +22,8 @@ MAX_AWAY: Final = 2
 """Helpers of other files among them."""
 MANY: Final = 64
 """A name with so many definitions is nobody's helper."""
+MOST_ALIKE: Final = 4
+"""Specialisations of one template that are looked into: the others launch the same for other types."""
 FEW: Final = 6
 """An unqualified name with more definitions may mean one that look-up by name does not see."""
 
@@ -56,73 +57,71 @@ def reached(facts: Facts, start: FiledDefinition) -> tuple[Reached, ...]:
 def _walk(facts: Facts, start: FiledDefinition) -> list[Reached]:
     found: list[Reached] = []
     seen = {start.id}
-    waiting: list[tuple[FiledDefinition, tuple[str, ...], int]] = [(start, (), 0)]
+    # What is read (a body, or a macro that one uses), the function that it is read for, how it came there.
+    waiting: list[tuple[FiledDefinition, FiledDefinition, tuple[str, ...], int]] = [(start, start, (), 0)]
     while waiting:
-        body, via, away = waiting.pop(0)
+        text, body, via, away = waiting.pop(0)
         scopes = [*functions.enclosing(body.fact.name)]
         names: set[tuple[str, str, int]] = set()
-        for reference in facts.inside(body):
+        for reference in facts.inside(text):
             fact = reference.fact
             if fact.kind == "launch":
                 found.extend(_launched(facts, reference, fact.name, body, via, scopes))
                 continue
             seen_before = (fact.key, fact.name, fact.arguments)
-            if fact.kind not in ("call", "address", "argument", "macro") or seen_before in names:
+            if fact.kind not in _FOLLOWED or seen_before in names:
                 continue
             names.add(seen_before)
             if fact.kind == "macro":
-                for name in launched_by(facts, fact.key, body):
+                for name in launch_macros.launched_by(facts, fact.key, body):
                     found.extend(_launched(facts, reference, name, body, via, scopes))
+                for macro in launch_macros.own(facts, fact.key, body):
+                    if macro.id not in seen:
+                        seen.add(macro.id)
+                        waiting.append((macro, body, via, away))
                 continue
-            stub = stubs.meant(facts, fact.name, scopes, body.file)
+            if fact.kind == "address":
+                kernels = _device_kernels(facts, fact.name, body, scopes)
+                found.extend(Reached("kernel", k.fact.name, k, reference, body, via) for k in kernels)
+            for function in autograd.function_of(facts, reference, body):
+                for method in autograd.methods(facts, function, ("forward",)):
+                    if method.id not in seen:
+                        seen.add(method.id)
+                        name = f"{keys.cpp_last(function.fact.name)}::forward"
+                        waiting.append((method, method, (*via, name), away))
+            stub = stubs.meant(facts, fact.name, scopes, body.file) if fact.kind != "method" else ""
             if stub:
                 found.append(Reached("stub", stub, None, reference, body, via))
                 continue
             if len(via) >= MAX_DEPTH:
                 continue
-            for helper in helpers(facts, reference, body, scopes, start) or functors(facts, reference, body):
+            if fact.kind == "method":
+                followed = launch_macros.only_method(facts, reference, body)
+            else:
+                followed = helpers(facts, reference, body, scopes, start) or functors(facts, reference, body)
+            for helper in followed:
                 further = away + (helper.file.id != body.file.id)
                 if helper.id not in seen and further <= MAX_AWAY:
                     seen.add(helper.id)
-                    waiting.append((helper, (*via, keys.cpp_last(helper.fact.name)), further))
-    return found
+                    waiting.append((helper, helper, (*via, keys.cpp_last(helper.fact.name)), further))
+    return _without_variables(facts, found)
 
 
-def launched_by(facts: Facts, key: str, body: FiledDefinition) -> tuple[str, ...]:
-    """The device kernels that a macro used in a body launches by name: `f<T><<<grid, block>>>(…)`."""
-    kept: dict[tuple[str, int], tuple[str, ...]] = facts.kept.setdefault("launch_macros", {})
-    found = kept.get((key, body.file.id))
-    if found is None:
-        macros = [d for d in facts.of_kind(key, "macro") if functions.visible(d, body.file)]
-        own = [d for d in macros if d.file.id == body.file.id]
-        names: dict[str, None] = {}
-        for macro in own or macros[:1]:
-            detail = macro.fact.detail or {}
-            text = str(detail.get("body") or "")
-            parts = text.split("<<<")[:-1]
-            names.update(
-                (name, None) for part in parts if (name := _called(part)) not in detail["parameters"]
-            )
-        names.pop("", None)
-        found = kept[key, body.file.id] = tuple(names)
-    return found
+def _without_variables(facts: Facts, found: list[Reached]) -> list[Reached]:
+    """Without `kernel<<<…>>>` where the body has made its variable `kernel` of a device kernel."""
+    valued = {end.inside.id for end in found if end.kind == "kernel" and end.reference.fact.kind == "address"}
+    return [
+        end
+        for end in found
+        if end.kind != "launcher"
+        or end.inside.id not in valued
+        or functions.functions(
+            facts, end.name, functions.enclosing(end.inside.fact.name), file=end.inside.file
+        )
+    ]
 
 
-def _called(text: str) -> str:
-    """The name that a text ends in, template arguments left out: `…; ns::f<T, true>` → ns::f."""
-    text = text.rstrip()
-    if text.endswith(">"):
-        depth = 0
-        for at in range(len(text) - 1, -1, -1):
-            depth += (text[at] == ">") - (text[at] == "<")
-            if depth == 0:
-                text = text[:at].rstrip()
-                break
-    found = _NAME.search(text)
-    return found[0] if found else ""
-
-
-_NAME: Final = re.compile(r"[A-Za-z_][\w:]*$")
+_FOLLOWED: Final = ("call", "address", "argument", "macro", "method")
 
 
 def _launched(
@@ -133,10 +132,32 @@ def _launched(
     via: tuple[str, ...],
     scopes: Sequence[str],
 ) -> list[Reached]:
-    kernels = functions.functions(facts, name, scopes, file=body.file, kinds=("kernel",))
+    kernels = _device_kernels(facts, name, body, scopes)
     if kernels:
         return [Reached("kernel", k.fact.name, k, reference, body, via) for k in kernels]
     return [Reached("launcher", name, None, reference, body, via)]
+
+
+def _device_kernels(
+    facts: Facts, name: str, body: FiledDefinition, scopes: Sequence[str]
+) -> list[FiledDefinition]:
+    """The device kernels that a name means: of the same file, or of a header, as another source's are
+    not seen (`kernel<<<…>>>` mostly means a variable). Behind `namespace k = a::b`, one of the same file."""
+    found = [
+        d
+        for d in functions.functions(facts, name, scopes, file=body.file, kinds=("kernel",))
+        if d.file.id == body.file.id or d.file.path.endswith(functions.HEADERS) or _is_declared(facts, d)
+    ]
+    if found or "::" not in name:
+        return found
+    return [d for d in facts.of_kind(keys.cpp(functions.plain(name)), "kernel") if d.file.id == body.file.id]
+
+
+def _is_declared(facts: Facts, kernel: FiledDefinition) -> bool:
+    return any(
+        d.fact.declares and d.file.path.endswith(functions.HEADERS)
+        for d in facts.named(kernel.fact.key, kernel.fact.name)
+    )
 
 
 def helpers(
@@ -161,10 +182,23 @@ def helpers(
     if own:
         return _of_arity(own, reference.fact.arguments)
     if len({(d.file.id, d.fact.name) for d in found}) > 1:
-        return []
+        return _specialisations(facts, found, body)
     if "::" not in reference.fact.name and len(facts.definitions(key)) > FEW:
         return []
     return _of_arity(found, reference.fact.arguments)
+
+
+def _specialisations(
+    facts: Facts, found: Sequence[FiledDefinition], body: FiledDefinition
+) -> list[FiledDefinition]:
+    """Of bodies of one name and signature in several files, as explicit specialisations of a template
+    are, the first few that are compiled into the same module as what calls them."""
+    if len({(d.fact.name, d.fact.signature) for d in found}) > 1:
+        return []
+    own = set(targets.targets_of(facts, body.file))
+    return (
+        [d for d in found if own.intersection(targets.targets_of(facts, d.file))][:MOST_ALIKE] if own else []
+    )
 
 
 def functors(facts: Facts, reference: FiledReference, body: FiledDefinition) -> list[FiledDefinition]:

@@ -47,6 +47,9 @@ class Facts(Protocol):
         """The macros that make definitions in the files that use them."""
         ...
 
+    def keys(self, space: str) -> Sequence[str]:
+        """All keys of a space that something is defined under."""
+
     def keys_of_kind(self, kind: str) -> frozenset[str]:
         """All keys that a definition of a kind has."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from hashlib import blake2b
 from importlib.util import find_spec
 from pathlib import Path
@@ -15,6 +16,8 @@ def _version() -> str:
     """A digest of the parsers' own text and the grammars' versions, so that no one has to remember to
     raise a number."""
     digest = blake2b(digest_size=8)
+    # Build files are read with `ast`, which knows the syntax of its own version.
+    digest.update(f"{sys.version_info[:2]}".encode())
     folder = Path(__file__).parent
     for source in sorted([*folder.rglob("*.py"), *folder.rglob("*.scm")]):
         digest.update(source.read_bytes())
@@ -29,6 +32,17 @@ def _version() -> str:
 
 VERSION = _version()
 """Part of every file's recipe: another parser or another grammar may give other facts for the same bytes."""
+
+
+def prepare(conventions: Conventions) -> None:
+    """Loads the grammars and compiles queries and conventions, 0.15 s, which the first `parse` of each
+    language would do otherwise."""
+    from torchtalkd.parse import cpp, op_schema, python  # noqa: F401
+    from torchtalkd.parse.python_bindings import bindings_of
+    from torchtalkd.parse.spelling import spelling
+
+    spelling(conventions)
+    bindings_of(conventions.python)
 
 
 def parse(path: str, data: bytes, conventions: Conventions) -> FileFacts:
@@ -47,10 +61,19 @@ def parse(path: str, data: bytes, conventions: Conventions) -> FileFacts:
         return parse_cpp(path, data, conventions, language, role)
     if language == "python":
         from torchtalkd.parse.python import parse_python
+        from torchtalkd.parse.targets_python import with_targets
 
-        return parse_python(path, data, conventions, language, role)
+        return with_targets(parse_python(path, data, conventions, language, role), data, conventions)
     if language in ("native_functions", "derivatives", "tags"):
         from torchtalkd.parse.op_schema import parse_op_schema
 
         return parse_op_schema(path, data, conventions, language, role)
+    if language == "cmake":
+        from torchtalkd.parse.targets_cmake import parse_cmake
+
+        return parse_cmake(path, data, conventions, language, role)
+    if language == "pyproject":
+        from torchtalkd.parse.targets_pyproject import parse_pyproject
+
+        return parse_pyproject(path, data, conventions, language, role)
     return FileFacts(path, language, role)

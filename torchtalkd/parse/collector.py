@@ -16,6 +16,7 @@ from tree_sitter import Node
 from torchtalkd import keys
 from torchtalkd.facts import Definition, Kind, Reference, ReferenceKind
 from torchtalkd.parse.cpp_text import Directives, Macro, Text, guard_at
+from torchtalkd.parse.macros import expand, pattern_of
 from torchtalkd.parse.spelling import Spelling
 
 LIBRARY_HOLE = "{library}"
@@ -51,6 +52,10 @@ class Scope:
     library: Library | None = None
     modules: dict[str, str] = field(default_factory=dict)
     """pybind variable → dotted Python module or class."""
+
+    def stands_in(self) -> dict[str, Any]:
+        """The detail that says in which namespace a binding stands: what it names is looked up from there."""
+        return {"namespace": self.prefix.removesuffix("::")} if self.prefix else {}
 
 
 class MacroUse(NamedTuple):
@@ -107,12 +112,22 @@ class Collector:
     @cached_property
     def mentions_pybind11(self) -> bool:
         """Whether the text can bind anything by pybind11 at all."""
-        return b"pybind" in self.data or b"py::" in self.data
+        return b"pybind" in self.data or b"py::" in self.data or b"PYBIND11" in self.data
+
+    @cached_property
+    def mentions_classes(self) -> bool:
+        """Whether the text can bind a class to TorchScript (torch/custom_class.h)."""
+        return b"class_" in self.data and b"torch" in self.data
 
     @cached_property
     def mentions_register_operators(self) -> bool:
         """Whether the text can use the older registry at all."""
         return b"RegisterOperators" in self.data
+
+    @property
+    def mentions_bindings(self) -> bool:
+        """Whether a method in the text can bind a name outside of a library block."""
+        return self.mentions_pybind11 or self.mentions_classes or self.mentions_register_operators
 
     # -- text
 
@@ -132,6 +147,22 @@ class Collector:
         """The variable that the expression at an offset initialises or is assigned to; '' if none."""
         match = _ASSIGNED.search(self.data[max(0, offset - 160) : offset])
         return match.group(1).decode() if match else ""
+
+    def macro_name(self, written: str, offset: int) -> str:
+        """The name that an argument stands for where macros are expanded before it is read. What this
+        file defines above decides; a macro of another file stays a hole: `{TORCH_EXTENSION_NAME}`,
+        `{CONCAT(TORCH_EXTENSION_NAME, _ops)}`."""
+        text = " ".join(written.split())
+        plain = {m.name: m.body for m in self.directives.macros if m.parameters is None and m.start < offset}
+        for _ in range(_MOST_NESTED):
+            text, before = _WORD.sub(lambda word: plain.get(word[0], word[0]), text), text
+            unknown = any(_MACRO.match(word) and word not in self.macros for word in _WORD.findall(text))
+            if "(" in text and self.macros and not unknown:
+                text = expand(text, self.macros, pattern_of(self.macros))
+            if text == before:
+                break
+        text = text.strip().strip('"')
+        return f"{{{text}}}" if "(" in text or _MACRO.match(text) else text
 
     def scope_at(self, offset: int) -> Scope:
         """The innermost namespace, class or library block around an offset, or the file as a whole."""
@@ -207,6 +238,10 @@ class Collector:
         self.refer("target", keys.cpp(name), name, offset, owner)
 
 
+_MOST_NESTED = 8
+"""Macros within macros that are followed."""
+_WORD = re.compile(r"\b[A-Za-z_]\w*")
+_MACRO = re.compile(r"[A-Z][A-Z0-9_]*$")
 _ASSIGNED = re.compile(rb"([A-Za-z_]\w*)\s*(?:=|\{|\()\s*$")
 
 

@@ -21,16 +21,17 @@ from torchtalkd import keys
 from torchtalkd.conventions.values import Conventions
 from torchtalkd.facts import FileFacts, Problem
 from torchtalkd.parse.collector import Collector
+from torchtalkd.parse.cpp_hidden_uses import add_hidden_uses
 from torchtalkd.parse.cpp_macros import add_expansions, add_macros
 from torchtalkd.parse.cpp_recovery import recover
-from torchtalkd.parse.cpp_text import Text, blanked, decoded, directives, without
+from torchtalkd.parse.cpp_text import Text, blanked, decoded, directives, without, without_tables
 from torchtalkd.parse.cpp_uses import lift, settle, statements
 from torchtalkd.parse.cpp_values import add_values
 from torchtalkd.parse.cpp_walk import LANGUAGES, walk
 from torchtalkd.parse.spelling import spelling
 
 _PARSERS: Final = {name: Parser(language) for name, language in LANGUAGES.items()}
-_CUDA_WORDS = re.compile(rb"__global__|__device__|<<<")
+_CUDA_WORDS: Final = (b"__global__", b"__device__", b"<<<")
 _HEADER_SUFFIXES = (".h", ".hpp", ".inl", ".ipp", ".tpp", ".hip")
 _FOREIGN_WORDS: Final = {
     "metal": re.compile(
@@ -52,17 +53,18 @@ def parse_cpp(path: str, data: bytes, conventions: Conventions, language: str, r
     lines = directives(data)
     table = dict(known.macros)
     table.update((macro.name, macro) for macro in lines.macros if macro.parameters is not None)
-    grammar = (
-        "cuda"
-        if language == "cuda" or (path.endswith(_HEADER_SUFFIXES) and _CUDA_WORDS.search(data))
-        else "cpp"
+    is_cuda = language == "cuda" or (
+        path.endswith(_HEADER_SUFFIXES) and any(word in data for word in _CUDA_WORDS)
     )
-    prepared = blanked(data, known.blank, known.blank_arguments)
+    grammar = "cuda" if is_cuda else "cpp"
+    prepared = blanked(data, known.blank_in(data), known.blank_arguments)
+    if any(suffix.encode() in prepared for suffix in known.cpp.blank_suffixes):
+        prepared = known.attributes.sub(_unless_directive, prepared)
     foreign = _FOREIGN_WORDS.get(language)
     if foreign is not None:
         prepared = foreign.sub(_spaces, prepared)
 
-    prepared = without(prepared, lines.spans)
+    prepared = without_tables(without(prepared, lines.spans))
     unlifted = prepared
     own = {macro.name for macro in lines.macros if macro.parameters is not None}
     candidates = statements(prepared, own, known)
@@ -76,6 +78,7 @@ def parse_cpp(path: str, data: bytes, conventions: Conventions, language: str, r
     error = recover(collector, tree, grammar)
     settle(collector, candidates, lifted)
     add_values(collector)
+    add_hidden_uses(collector)
     add_macros(collector, lines, grammar)
     add_expansions(collector, grammar)
     for name, offset in lines.includes:
@@ -88,6 +91,12 @@ def parse_cpp(path: str, data: bytes, conventions: Conventions, language: str, r
     return FileFacts(
         path, language, role, tuple(collector.definitions), tuple(collector.references), tuple(problems)
     )
+
+
+def _unless_directive(match: re.Match[bytes]) -> bytes:
+    """Blanks, but in `#ifdef MYLIB_API`."""
+    line = match.string[match.string.rfind(b"\n", 0, match.start()) + 1 : match.start()]
+    return match.group() if line.lstrip().startswith(b"#") else _spaces(match)
 
 
 def _spaces(match: re.Match[bytes]) -> bytes:

@@ -14,6 +14,7 @@ from tree_sitter import Node
 from torchtalkd import keys
 from torchtalkd.facts import ReferenceKind
 from torchtalkd.parse.collector import Collector, MacroUse, Scope
+from torchtalkd.parse.macros import is_called
 from torchtalkd.parse.shapes import dispatch_stub, macro_use, pybind11, register_operators, torch_library
 from torchtalkd.parse.spelling import Callee
 
@@ -59,12 +60,26 @@ def not_plain(
         if name.startswith(spelling.dispatch_macros):
             _dispatch_name(collector, scope, arguments)
         collector.refer("macro", keys.macro(name), name, start, scope.ordinal, count)
+        if scope.body and collector.macros:
+            _handed_to_macro(collector, scope, name, arguments)
         return
     shape = spelling.shapes[keys.last(key)]
     if shape.shape == "register_operators":
         register_operators.constructor(collector, scope, arguments)
     else:
         pybind11.constructor(collector, scope, _call_of(arguments), arguments)
+
+
+def _handed_to_macro(collector: Collector, scope: Scope, name: str, arguments: Node) -> None:
+    """The functions that a macro of this file, used in a body, is given to call."""
+    macro = collector.macros.get(name)
+    if macro is None:
+        return
+    for parameter, argument in zip(macro.parameters or (), arguments.named_children, strict=False):
+        is_name = argument.type in ("identifier", "qualified_identifier", "template_function")
+        if is_name and is_called(macro.body, parameter):
+            given = keys.without_template_arguments(collector.slice(argument))
+            collector.refer("address", keys.cpp(given), given, argument.start_byte, scope.ordinal)
 
 
 def called(collector: Collector, scope: Scope, name: str, offset: int) -> None:
@@ -128,6 +143,8 @@ def _call_of(arguments: Node) -> Node:
 
 def binding_method(collector: Collector, scope: Scope, name_node: Node, name: str) -> bool:
     """A method that binds a name, on a library, a pybind module or class, or RegisterOperators."""
+    if not (scope.library or collector.mentions_bindings):
+        return False
     call = name_node.parent
     while call is not None and call.type != "call_expression":
         call = call.parent

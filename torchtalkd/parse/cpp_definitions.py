@@ -14,7 +14,9 @@ from tree_sitter import Node
 from torchtalkd import keys
 from torchtalkd.parse.collector import Collector, Scope
 from torchtalkd.parse.cpp_calls import CAPITALS, called, use_of
-from torchtalkd.parse.cpp_names import STATEMENTS, Declarator, declarator, result_type
+from torchtalkd.parse.cpp_names import STATEMENTS, Declarator, declarator, head
+from torchtalkd.parse.macros import arguments as split_arguments
+from torchtalkd.parse.macros import substitute
 from torchtalkd.parse.shapes import (
     macro_use,
     method_table,
@@ -26,7 +28,6 @@ from torchtalkd.parse.shapes import (
 
 Captures = dict[str, list[Node]]
 
-_HEAD_STATIC: Final = re.compile(rb"\bstatic\b")
 _AUTOGRAD_BASE: Final = re.compile(r"\bFunction<\s*(?:\w+::)*(\w+)")
 
 
@@ -93,12 +94,13 @@ def function(collector: Collector, scope: Scope, captures: Captures) -> Scope | 
     found = declarator(captures["declarator"][0], collector.data)
     if found is None:
         return None
-    head = collector.data[node.start_byte : captures["declarator"][0].start_byte]
-    if found.macro_arguments is not None or (CAPITALS.match(found.name) and not head.strip()):
+    before = collector.data[node.start_byte : captures["declarator"][0].start_byte]
+    bare = not before or before.isspace()
+    if found.macro_arguments is not None or (bare and CAPITALS.match(found.name)):
         opened = _macro_head(collector, scope, node, found)
         if opened is not None:
             return opened
-    if scope.body and not scope.inside_class and not head.strip():
+    if scope.body and not scope.inside_class and bare:
         # `f<T>(x, typename T::U{});` reads like a definition, as does a loop made by a macro.
         called(collector, scope, found.name, found.offset)
         return None
@@ -106,8 +108,8 @@ def function(collector: Collector, scope: Scope, captures: Captures) -> Scope | 
         return None  # = default, = delete
     if found.name in STATEMENTS or found.macro_arguments is not None:
         return None
-    text = head.decode("utf-8", "replace")
-    kernel = "__global__" in text or node.start_byte in collector.metal_kernels
+    known = head(before)
+    kernel = known.kernel or node.start_byte in collector.metal_kernels
     full = scope.prefix + found.name.removeprefix("::") if not found.name.startswith("::") else found.name[2:]
     ordinal = collector.define(
         "kernel" if kernel else "function",
@@ -116,8 +118,8 @@ def function(collector: Collector, scope: Scope, captures: Captures) -> Scope | 
         found.offset,
         node.end_byte,
         scope=scope.ordinal,
-        local=scope.local or (not scope.inside_class and _HEAD_STATIC.search(head) is not None),
-        signature=_signature(found, text),
+        local=scope.local or (known.static and not scope.inside_class),
+        signature=_signature(found, known.result),
         detail={"method": True} if scope.inside_class else None,
     )
     prefix = full.rpartition("::")[0]
@@ -127,27 +129,27 @@ def function(collector: Collector, scope: Scope, captures: Captures) -> Scope | 
     return opened
 
 
-def _signature(found: Declarator, before: str) -> str:
-    if "->" in found.parameters:
+def _signature(found: Declarator, result: str) -> str:
+    if not result or "->" in found.parameters:
         return found.parameters
-    kind = result_type(before)
     # The declarator's own & and * stand before the name.
-    return f"{found.parameters} -> {kind}" if kind else found.parameters
+    return f"{found.parameters} -> {result}"
 
 
 def _macro_head(collector: Collector, scope: Scope, node: Node, found: Declarator) -> Scope | None:
     """`NAME(arguments) {…}` or `NAME(arguments)(parameters) {…}`: a macro makes the head."""
     spelling = collector.spelling
     collector.macro_offsets.add(node.start_byte)
-    shape = spelling.shapes.get(found.name)
+    name, arguments = _behind_macros(collector, found)
+    shape = spelling.shapes.get(name) or torch_library.unnamed(name, len(arguments))
     if shape is not None:
         if shape.shape == "structured":
             return structured.read(collector, scope, shape, node, found)
         if shape.shape == "torch_library":
-            opened = torch_library.block(collector, scope, shape, node, found.head)
+            opened = torch_library.block(collector, scope, shape, node, arguments)
             return _noted(collector, node, opened) if opened is not None else None
         if shape.shape == "pybind11":
-            return pybind11.module(collector, scope, node, found.head)
+            return pybind11.module(collector, scope, node, found.head, arguments)
         return None
     body = node.child_by_field_name("body")
     if found.name in collector.macros and not scope.body:
@@ -161,6 +163,22 @@ def _macro_head(collector: Collector, scope: Scope, node: Node, found: Declarato
     return Scope(node.end_byte, scope.prefix, ordinal, True, local=scope.local)
 
 
+def _behind_macros(collector: Collector, found: Declarator) -> tuple[str, list[str]]:
+    """The head's name and arguments; those of the block that a macro of this file makes of it:
+    `#define OPS(m) TORCH_LIBRARY(mine, m)`."""
+    arguments = [collector.slice(argument) for argument in collector.arguments(found.head)]
+    macro = collector.macros.get(found.name)
+    if macro is None or ("LIBRARY" not in macro.body and "MODULE" not in macro.body):
+        return found.name, arguments
+    text = substitute(macro, arguments)
+    name, opening, _ = text.partition("(")
+    inner = split_arguments(text, len(name)) if opening else None
+    shape = collector.spelling.shapes.get(name.strip())
+    if inner is None or text[inner[1] :].strip() or shape is None:
+        return found.name, arguments
+    return shape.name, inner[0]
+
+
 def declaration(collector: Collector, scope: Scope, captures: Captures) -> Scope | None:
     """A function without a body."""
     if scope.body:
@@ -169,25 +187,25 @@ def declaration(collector: Collector, scope: Scope, captures: Captures) -> Scope
     found = declarator(outer, collector.data)
     if found is None or found.name in STATEMENTS or found.macro_arguments is not None:
         return None
-    head = collector.data[node.start_byte : outer.start_byte]
-    if head.rstrip().endswith(b"="):
+    before = collector.data[node.start_byte : outer.start_byte].rstrip()
+    if before.endswith(b"="):
         return None  # MACRO(type, name) = Tensor();
-    if CAPITALS.match(found.name) and not head.strip():
+    if not before and CAPITALS.match(found.name):
         if found.name in collector.macros:
             collector.macro_offsets.add(node.start_byte)
             collector.uses.append(use_of(collector, scope, found.name, node, node.end_byte, 0))
         return None
-    text = head.decode("utf-8", "replace")
+    known = head(before)
     collector.define(
-        "kernel" if "__global__" in text else "function",
+        "kernel" if known.kernel else "function",
         keys.cpp(found.name),
         scope.prefix + found.name,
         found.offset,
         node.end_byte,
         scope=scope.ordinal,
         declares=True,
-        local=scope.local or (not scope.inside_class and _HEAD_STATIC.search(head) is not None),
-        signature=_signature(found, text),
+        local=scope.local or (known.static and not scope.inside_class),
+        signature=_signature(found, known.result),
         detail={"method": True} if scope.inside_class else None,
     )
     return None

@@ -18,6 +18,7 @@ from tree_sitter import Parser
 from torchtalkd import keys
 from torchtalkd.facts import BINDING_KINDS, Reference
 from torchtalkd.parse.collector import DISPATCH_KEY_HOLE, LIBRARY_HOLE, Collector, Library, Scope
+from torchtalkd.parse.cpp_hidden_uses import handed_on
 from torchtalkd.parse.cpp_text import Directives, Macro, Text, blanked, directives
 from torchtalkd.parse.cpp_walk import LANGUAGES, Chunk, walk
 from torchtalkd.parse.macros import expand, pattern_of, substitute
@@ -29,8 +30,9 @@ _MAX_BODY: Final = 4000
 _MAX_TEXT: Final = 2_000_000
 """Bytes of expanded text a file may make; uses past it are left as they are."""
 _SOURCES: Final = (".cpp", ".cc", ".c", ".cxx", ".cu", ".mm", ".metal", ".hip")
+_CONSTANT = re.compile(r"[A-Za-z_]\w*")
 _HOLE = re.compile(r"tt_hole_(\d+)_")
-_CALLEE = re.compile(r"\b([A-Za-z_]\w*(?:::[A-Za-z_]\w*)*)\s*\(")
+_CALLEE = re.compile(r"\b([A-Za-z_]\w*(?:::[A-Za-z_]\w*)*)\s*(?:<[^<>(){};]*>\s*)?\(")
 _NO_CALLEES: Final = frozenset(
     {"if", "for", "while", "switch", "return", "sizeof", "defined", "decltype", "catch", "static_cast"}
 )
@@ -82,6 +84,8 @@ def add_expansions(collector: Collector, grammar: str) -> None:
 def add_macros(collector: Collector, lines: Directives, grammar: str) -> None:
     """Add a Definition for each function-like macro, with what it calls and what it would make."""
     own = [macro for macro in lines.macros if macro.parameters is not None]
+    if not collector.path.endswith(_SOURCES):
+        _add_constants(collector, lines)
     if not own:
         return
     # A macro of a source file is used there alone, and its uses are expanded.
@@ -94,6 +98,8 @@ def add_macros(collector: Collector, lines: Directives, grammar: str) -> None:
         ordinal = collector.define(
             "macro", keys.macro(macro.name), macro.name, macro.start, macro.end, detail=detail
         )
+        for name in handed_on(collector, macro):
+            collector.refer("address", keys.cpp(name), name, macro.start, ordinal)
         seen = set(parameters)
         for match in _CALLEE.finditer(macro.body):
             name = match.group(1)
@@ -104,6 +110,16 @@ def add_macros(collector: Collector, lines: Directives, grammar: str) -> None:
                 collector.refer("macro", keys.macro(name), name, macro.start, ordinal)
             else:
                 collector.refer("call", keys.cpp(name), name, macro.start, ordinal)
+
+
+def _add_constants(collector: Collector, lines: Directives) -> None:
+    """The macros of a header that stand for a plain name: a namespace may be one of them."""
+    for macro in lines.macros:
+        if macro.parameters is None and macro.name.isupper() and _CONSTANT.fullmatch(macro.body):
+            detail: dict[str, object] = {"parameters": [], "body": macro.body, "constant": True}
+            collector.define(
+                "macro", keys.macro(macro.name), macro.name, macro.start, macro.end, detail=detail
+            )
 
 
 def _templates(collector: Collector, own: list[Macro], grammar: str) -> dict[int, list[list[object]]]:
@@ -170,9 +186,8 @@ def _balanced(text: str) -> bool:
 
 def _read(collector: Collector, text: str, chunks: list[Chunk], grammar: str) -> Collector:
     """Walk a text of chunks; macros of the file are not expanded again."""
-    data = blanked(
-        text.encode("utf-8", "replace"), collector.spelling.blank, collector.spelling.blank_arguments
-    )
+    data = text.encode("utf-8", "replace")
+    data = blanked(data, collector.spelling.blank_in(data), collector.spelling.blank_arguments)
     nothing: Mapping[str, Macro] = {}
     made = Collector(
         collector.path, collector.language, Text(data), collector.spelling, directives(b""), nothing

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import NamedTuple
 
 from tree_sitter import Node
@@ -13,6 +14,7 @@ _SPECIFIERS = re.compile(
     r"\b(?:static|inline|virtual|constexpr|extern|explicit|friend|typename|__global__|__device__|__host__|__forceinline__)\b"
     r'|\[\[.*?\]\]|__attribute__\s*\(\(.*?\)\)|^"C"'
 )
+_STATIC = re.compile(rb"\bstatic\b")
 _COMMENT = re.compile(rb"//[^\n]*|/\*.*?\*/", re.DOTALL)
 STATEMENTS = frozenset(
     {
@@ -100,9 +102,21 @@ def declarator(node: Node, data: bytes) -> Declarator | None:
     return Declarator(name, offset, rest, None, parameters)
 
 
-def result_type(text: str) -> str:
-    """What stands before a declarator, with the words that are no type left out."""
-    return " ".join(_SPECIFIERS.sub(" ", text).split())
+class Head(NamedTuple):
+    """What stands before a declarator."""
+
+    result: str
+    """The type: the text without the words that are none."""
+    static: bool
+    kernel: bool
+
+
+@lru_cache(maxsize=20_000)
+def head(text: bytes) -> Head:
+    """Read what stands before a declarator; kept, for `void`, `static Tensor` and the like are most."""
+    written = text.decode("utf-8", "replace")
+    result = " ".join(_SPECIFIERS.sub(" ", written).split())
+    return Head(result, _STATIC.search(text) is not None, "__global__" in written)
 
 
 def _qualified_conversion(node: Node, data: bytes) -> Declarator | None:

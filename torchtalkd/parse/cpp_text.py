@@ -20,6 +20,10 @@ _INCLUDE = re.compile(rb"[<\"]([^>\"\n]+)[>\"]")
 _COMMENT = re.compile(rb"//[^\n]*|/\*.*?\*/", re.DOTALL)
 _CONTINUATION = re.compile(rb"\\\r?\n")
 _NEWLINE = re.compile(b"\n")
+_LONG_TABLE = 1 << 14
+"""Bytes of the shortest table that is worth looking for."""
+_NUMBERS = re.compile(rb"\{[\s\d,.{}+-]{%d,}" % _LONG_TABLE)
+_BRACE = re.compile(rb"[{}]")
 _WORD = frozenset(b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_")
 
 
@@ -109,6 +113,32 @@ def blanked(data: bytes, pattern: re.Pattern[bytes], with_arguments: frozenset[b
         return b" " * len(name) + text[len(name) :]
 
     return pattern.sub(blank, data)
+
+
+def without_tables(data: bytes) -> bytes:
+    """The text with what is in the braces of long tables of numbers blanked.
+
+    Numbers name nothing, and the tree of a two-megabyte table costs as much as those of a hundred
+    usual files.
+    """
+    if len(data) < _LONG_TABLE:
+        return data
+    return without(data, [inside for run in _NUMBERS.finditer(data) for inside in _braced(data, *run.span())])
+
+
+def _braced(data: bytes, start: int, end: int) -> list[tuple[int, int]]:
+    """The insides of the outermost pairs of braces between two offsets."""
+    opened: list[int] = []
+    found: list[tuple[int, int]] = []
+    for brace in _BRACE.finditer(data, start, end):
+        if brace.group() == b"{":
+            opened.append(brace.end())
+        elif opened:
+            inside = opened.pop()
+            while found and found[-1][0] > inside:
+                found.pop()
+            found.append((inside, brace.start()))
+    return found
 
 
 def without(data: bytes, spans: Iterable[tuple[int, int]]) -> bytes:

@@ -21,10 +21,10 @@ from torchtalkd.parse.shapes import dispatch_stub, macro_use
 from torchtalkd.parse.spelling import Spelling
 
 _CAPITALS = rb"[A-Z][A-Z0-9_]{2,}"
-_HEAD = rb"\n[ \t]*(?:(?:static|inline)[ \t]+)*(%s)[ \t]*\("
+_HEAD = rb"\n[ \t]*+(?=[A-Zsi%s])(?:(?:static|inline)[ \t]++)*(%s)[ \t]*+\("
 """A line that begins with a macro. (The engine looks for a newline first, which is quick; to look for
-semicolons and braces too, or behind, costs many times that.)"""
-_STATEMENT = re.compile(_HEAD % _CAPITALS)
+semicolons and braces too, or behind, costs many times that. The first letter rules out most lines.)"""
+_STATEMENT = re.compile(_HEAD % (b"", _CAPITALS))
 _BEHIND = re.compile(rb"[ \t\r]*(?:;|(?://[^\n]*)?\n(?:\s|//[^\n]*\n)*(?=[A-Za-z_}#~@]|/\*|\Z)|\Z)")
 """What follows a use that is a whole statement: a semicolon, or a line end and a new beginning."""
 _BODIES: Final = frozenset({"function", "kernel", "structured_impl", "structured_meta", "macro_use"})
@@ -51,7 +51,10 @@ def statements(data: bytes, macros: Collection[str], spelling: Spelling) -> list
     """Where a statement begins with one of the macros, or with any name in capitals that the manifest
     does not say to define nothing. Group 1 is the name."""
     others = [re.escape(name.encode()) for name in macros if not name.isupper()]
-    pattern = re.compile(_HEAD % b"|".join([_CAPITALS, *others])) if others else _STATEMENT
+    pattern = _STATEMENT
+    if others:
+        first_letters = b"".join({name[:1] for name in others})
+        pattern = re.compile(_HEAD % (first_letters, b"|".join([_CAPITALS, *others])))
     nothing = spelling.makes_nothing
     found = []
     for match in pattern.finditer(data):

@@ -25,6 +25,8 @@ _REACH = 120
 def add_values(collector: Collector) -> None:
     """Add a reference `address` for each value whose name has one of the suffixes."""
     owners = _add_functors(collector)
+    if collector.language == "cuda":
+        owners = _add_kernels(collector, owners)
     data = collector.data
     for suffix in collector.spelling.value_suffixes:
         position = data.find(suffix)
@@ -38,9 +40,9 @@ def add_values(collector: Collector) -> None:
             if match is None or not _BEFORE.search(window, 0, match.start()):
                 continue
             if owners is None:
-                owners = _functions(collector)
+                owners = function_spans(collector)
             offset = end - len(match.group())
-            owner = _owner(owners, collector.text.place(offset)[0])
+            owner = innermost(owners, collector.text.place(offset)[0])
             if owner >= 0:
                 name = match.group().decode()
                 collector.refer("address", keys.cpp(name), name, offset, owner)
@@ -57,20 +59,42 @@ def _add_functors(collector: Collector) -> list[tuple[int, int, int]] | None:
     }
     if not functors:
         return None
-    owners = _functions(collector)
+    owners = function_spans(collector)
     pattern = re.compile(rb"\b(" + b"|".join(sorted(name.encode() for name in functors)) + rb")\s*[<>{,]")
     for match in pattern.finditer(collector.data):
-        owner = _owner(owners, collector.text.place(match.start())[0])
+        owner = innermost(owners, collector.text.place(match.start())[0])
         if owner >= 0:
             name = match[1].decode()
             collector.refer("address", keys.cpp(name), name, match.start(), owner)
     return owners
 
 
+def _add_kernels(
+    collector: Collector, owners: list[tuple[int, int, int]] | None
+) -> list[tuple[int, int, int]] | None:
+    """The device kernels of this file, and what is called like one, where a value is made of them:
+    `auto kernel = &scan_kernel<T, 8>;`, `cudaLaunchKernelEx(&config, scan_kernel<T>, x)`."""
+    data = collector.data
+    names = {keys.cpp_last(d.name).encode() for d in collector.definitions if d.kind == "kernel"}
+    pattern = re.compile(
+        rb"[=(,]\s*(?:&\s*)?((?:\w+::)*(?:%s))\s*(?:<[^;{}]*?>)?\s*[;,)]"
+        % b"|".join([rb"\w+_kernel(?=\s*<[^<])", *sorted(map(re.escape, names))])
+    )
+    for match in pattern.finditer(data):
+        if owners is None:
+            owners = function_spans(collector)
+        owner = innermost(owners, collector.text.place(match.start(1))[0])
+        if owner >= 0:
+            name = match[1].decode()
+            collector.refer("address", keys.cpp(name), name, match.start(1), owner)
+    return owners
+
+
 _CALL_OPERATOR = keys.cpp("operator()")
 
 
-def _functions(collector: Collector) -> list[tuple[int, int, int]]:
+def function_spans(collector: Collector) -> list[tuple[int, int, int]]:
+    """(first line, last line, ordinal) of each function of the file, by first line."""
     return sorted(
         (definition.line, definition.end_line, ordinal)
         for ordinal, definition in enumerate(collector.definitions)
@@ -78,7 +102,8 @@ def _functions(collector: Collector) -> list[tuple[int, int, int]]:
     )
 
 
-def _owner(functions: list[tuple[int, int, int]], line: int) -> int:
+def innermost(functions: list[tuple[int, int, int]], line: int) -> int:
+    """The ordinal of the function that a line stands in, -1 for none."""
     at = bisect_right(functions, (line, 1 << 62, 0))
     for first, last, ordinal in reversed(functions[max(0, at - 24) : at]):
         if first <= line <= last:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 
 from torchtalkd.parse.cpp_text import Macro
 
@@ -58,7 +59,7 @@ def substitute(macro: Macro, values: list[str]) -> str:
         else:
             table[parameter] = values[index] if index < len(values) else ""
     out: list[str] = []
-    tokens = _TOKEN.findall(macro.body)
+    tokens = _tokens(macro.body)
     index = 0
     while index < len(tokens):
         token = tokens[index]
@@ -74,6 +75,12 @@ def substitute(macro: Macro, values: list[str]) -> str:
             out.append(token)
         index += 1
     return "".join(out)
+
+
+@lru_cache(maxsize=64)
+def _tokens(body: str) -> list[str]:
+    """The tokens of a macro's body; kept, for a macro is used many times in a row. Not to be changed."""
+    return _TOKEN.findall(body)
 
 
 def expand(
@@ -109,3 +116,10 @@ def expand(
 def pattern_of(table: Mapping[str, Macro]) -> re.Pattern[str]:
     """Matches a name of the table, in front of an opening parenthesis; group 1 is the name."""
     return re.compile(r"\b(" + "|".join(map(re.escape, table)) + r")\s*\(")
+
+
+def is_called(body: str, parameter: str) -> bool:
+    """Whether a macro's body calls or launches what its parameter names."""
+    if parameter not in body:
+        return False
+    return re.search(rf"\b{re.escape(parameter)}\s*(?:<[^<>(){{}};]*>\s*)?(?:\(|<<<)", body) is not None

@@ -2,17 +2,23 @@
 
 The stages: `python_source` (bytes → UTF-8), `python_tree` (one tree, one query),
 `python_outline` (definitions, scopes, what names mean), `python_aliases`, `python_uses`
-(calls and values: the hot loop), `python_bindings` (what the manifest's conventions bind).
+(calls and values: the hot loop), `python_bindings` (what the manifest's conventions bind),
+`python_registries` and `python_lookups`.
 """
 
 from __future__ import annotations
+
+import re
 
 from torchtalkd.conventions.values import Conventions
 from torchtalkd.facts import FileFacts, Problem
 from torchtalkd.parse.python_aliases import read_aliases
 from torchtalkd.parse.python_bindings import bindings_of, read_bindings, read_layers
+from torchtalkd.parse.python_lookups import read_lookups
 from torchtalkd.parse.python_names import canonical, module_name, package_of
 from torchtalkd.parse.python_outline import Outline, outline
+from torchtalkd.parse.python_registries import read_registries
+from torchtalkd.parse.python_renamed import read_renamed, renamed_calls
 from torchtalkd.parse.python_source import source_text
 from torchtalkd.parse.python_tree import read_tree
 from torchtalkd.parse.python_uses import read_uses
@@ -29,14 +35,18 @@ def parse_python(path: str, data: bytes, conventions: Conventions, language: str
     out = outline(tree, data, module, package_of(path, module), role == "test")
     read_aliases(out)
     bindings = bindings_of(python)
+    renamed = read_renamed(out, bindings.wanted.binds)
     calls = read_uses(out, tree.matches, bindings.wanted)
-    _tell_decorators(out)
-    read_bindings(out, calls, bindings, path, conventions.rules.operator_namespace)
+    calls[:0] = renamed_calls(out, renamed)
+    _tell_decorators(out, bindings.kernels)
+    read_bindings(out, calls, bindings, path, conventions.rules.operator_namespace, renamed)
+    read_registries(out, calls, bindings.registries, path)
+    read_lookups(out, calls, python.lookups)
     read_layers(out, bindings, path)
     return FileFacts(path, language, role, tuple(out.definitions), tuple(out.references), tuple(problems))
 
 
-def _tell_decorators(out: Outline) -> None:
+def _tell_decorators(out: Outline, kernels: re.Pattern[str] | None) -> None:
     for ordinal, nodes in out.decorators.items():
         d = out.definitions[ordinal]
         names: list[str] = []
@@ -50,4 +60,7 @@ def _tell_decorators(out: Outline) -> None:
             if name:
                 names.append(canonical(name))
         if names:
-            out.definitions[ordinal] = d._replace(detail={"decorators": names})
+            kind = d.kind
+            if kernels is not None and kind == "function" and any(kernels.fullmatch(name) for name in names):
+                kind = "kernel"
+            out.definitions[ordinal] = d._replace(kind=kind, detail={"decorators": names})

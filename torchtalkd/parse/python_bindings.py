@@ -18,6 +18,9 @@ from torchtalkd.conventions.values import Python, PythonBinding, PythonLayer
 from torchtalkd.facts import Definition, Kind, Reference
 from torchtalkd.parse.python_names import key_of, operator_of
 from torchtalkd.parse.python_outline import Outline
+from torchtalkd.parse.python_registries import Registries, endings
+from torchtalkd.parse.python_renamed import Renamed, with_given
+from torchtalkd.parse.python_static import Bound, passes, static_values, text_of
 from torchtalkd.parse.python_uses import BindingCall, Wanted
 from torchtalkd.parse.python_values import (
     Arguments,
@@ -25,13 +28,14 @@ from torchtalkd.parse.python_values import (
     Text,
     arguments_of,
     chain_of,
-    string_of,
+    decorated,
+    receiver_of,
     unwrapped,
-    values_of,
 )
 
 _OPERATOR = re.compile(r"[\w-]+::\w+(?:\.\w+)?")
 _RECEIVER = "receiver"
+_OWN_NAME = "|decorated"
 _DECORATED = "decorated"
 _DEFAULT_KEY = {"default": "CompositeExplicitAutograd"}
 """Device types that torch.library turns into another dispatch key than their own name in
@@ -59,13 +63,17 @@ class Bindings:
             if b.call.isidentifier():
                 self._plain.setdefault(b.call, []).append(n)
         self._rows = rows
+        self.registries = Registries(python.registries)
+        self.kernels = endings(python.kernels) if python.kernels else None
+        """Which decorators make a device kernel."""
+        self._lookups = frozenset(lookup.call for lookup in python.lookups)
         self._layers = [(union((layer.pattern,)), layer) for layer in python.layers]
         self.wanted = Wanted(self._wants)
         self._by_call: dict[str, list[tuple[re.Pattern[str] | None, PythonBinding]]] = {}
 
     def _wants(self, last: str) -> bool:
         """Whether a call of something with this last component may bind."""
-        return bool(self._of(last))
+        return bool(self._of(last)) or self.registries.wants(last) or last in self._lookups
 
     def at(self, last: str, path: str) -> list[PythonBinding]:
         """The bindings of a call in the file at `path`."""
@@ -108,13 +116,34 @@ class _Context(NamedTuple):
     out: Outline
     operator_namespace: str
     libraries: dict[str, _Library]
+    registered: dict[str, str]
+    """Python functions of this file that are operators' implementations → the operator: what
+    `@torch.library.custom_op("ns::f")` makes of f takes further registrations."""
+
+
+class _Call(NamedTuple):
+    """A call that is read as a binding, with what its loops' variables are."""
+
+    callee: Node
+    node: Node
+    arguments: Arguments
+    owner: int
+    last: str
+    bound: Bound
 
 
 def read_bindings(
-    out: Outline, calls: list[BindingCall], bindings: Bindings, path: str, operator_namespace: str
+    out: Outline,
+    calls: list[BindingCall],
+    bindings: Bindings,
+    path: str,
+    operator_namespace: str,
+    renamed: dict[bytes, Renamed],
 ) -> None:
-    """Add a Definition for each name that the calls bind."""
-    context = _Context(out, operator_namespace, _libraries(out, bindings.python.libraries) if calls else {})
+    """Add a Definition for each name that the calls bind. Decorators without arguments that may
+    bind are added to `calls`."""
+    libraries = _libraries(out, bindings.python.libraries) if calls else {}
+    context = _Context(out, operator_namespace, libraries, {})
     for ordinal, decorators in out.decorators.items():
         for node in decorators:
             # `@f.register_fake`: a decorator without arguments can only name its receiver.
@@ -122,12 +151,19 @@ def read_bindings(
             if last and bindings.wanted.binds(last):
                 calls.append(BindingCall(node, out.definitions[ordinal].scope, last))
     for callee, owner, last in calls:
+        candidates = bindings.at(last, path)
+        if not candidates:
+            continue
         parent = callee.parent
-        call = parent if parent is not None and parent.type == "call" else callee
-        arguments = arguments_of(call, out)
-        for binding in bindings.at(last, path):
-            if _bind(context, binding, callee, call, arguments, owner, last):
-                break
+        node = parent if parent is not None and parent.type == "call" else callee
+        arguments = with_given(arguments_of(node, out), renamed, callee, out)
+        for bound in passes(node, out):
+            call = _Call(callee, node, arguments, owner, last, bound)
+            fitting: set[tuple[bool, str]] = set()
+            for binding in candidates:
+                place = (binding.also, binding.kind if binding.also else "")
+                if place not in fitting and _bind(context, binding, call):
+                    fitting.add(place)
 
 
 def read_layers(out: Outline, bindings: Bindings, path: str) -> None:
@@ -146,30 +182,27 @@ def read_layers(out: Outline, bindings: Bindings, path: str) -> None:
                 out.references.append(Reference(d.key, d.name, "target", d.line, d.column, ordinal))
 
 
-def _bind(
-    context: _Context,
-    binding: PythonBinding,
-    callee: Node,
-    call: Node,
-    arguments: Arguments,
-    owner: int,
-    last: str,
-) -> bool:
+def _bind(context: _Context, binding: PythonBinding, call: _Call) -> bool:
     """Whether the call has the binding's shape; if so its definitions are added."""
-    out = context.out
+    out, arguments, owner = context.out, call.arguments, call.owner
     library = None
     if binding.library != "":
-        library = _library(context, binding.library, callee, arguments)
+        library = _library(context, binding.library, call.callee, arguments)
         if library is None:
             return False
-    operands = _operands(context, binding, callee, arguments, owner, library)
+    operands = _operands(context, binding, call, library)
     if not operands:
         return False
-    dispatch_keys = _dispatch_keys(out, binding, arguments) or [library.dispatch_key if library else ""]
-    target = _target(out, binding, call, arguments, owner)
-    detail = _detail(context, binding, arguments, owner, last)
+    dispatch_keys = _dispatch_keys(binding, call, out) or [library.dispatch_key if library else ""]
+    target = _target(out, binding, call)
+    if target is None and binding.also:
+        return False
+    detail = _detail(context, binding, arguments, owner, call.last)
     signature = _schema(out, binding, arguments) if binding.kind == "schema" else ""
-    end_line = call.end_point.row + 1
+    made = decorated(call.node, out) if binding.kind in ("registration", "schema") else -1
+    if made >= 0:
+        context.registered.setdefault(out.definitions[made].name, operands[0][2])
+    end_line = call.node.end_point.row + 1
     kind = cast("Kind", binding.kind)
     for node, key, name in operands:
         row, column = node.start_point
@@ -196,24 +229,33 @@ def _bind(
 
 
 def _operands(
-    context: _Context,
-    binding: PythonBinding,
-    callee: Node,
-    arguments: Arguments,
-    owner: int,
-    library: _Library | None,
+    context: _Context, binding: PythonBinding, call: _Call, library: _Library | None
 ) -> list[tuple[Node, str, str]]:
     """Node, key and name of each thing that is bound."""
-    node = _receiver(callee) if binding.operand == _RECEIVER else arguments.at(binding.operand)
+    out = context.out
+    node = receiver_of(call.callee) if binding.operand == _RECEIVER else call.arguments.at(binding.operand)
     found: list[tuple[Node, str, str]] = []
-    for value in values_of(node, context.out) if node is not None else ():
+    values = static_values(node, out, call.bound) if node is not None else []
+    if node is None and isinstance(binding.operand, str) and binding.operand.endswith(_OWN_NAME):
+        ordinal = decorated(call.node, out)
+        name = out.definitions[ordinal].name.rpartition(".")[2] if ordinal >= 0 else ""
+        values = [Text(call.callee, name)] if name else []
+    if not values and node is not None and binding.kind == "schema":
+        # `define("f" + infer_schema(function))`: the name at least is known.
+        text = text_of(node, out, call.bound, beginning=True)
+        values = [Text(node, text)] if text else []
+    for value in values:
         if isinstance(value, Chain):
-            name = context.out.resolve(value.written, owner)
+            name = out.resolve(value.written, call.owner)
             operator = operator_of(name, context.operator_namespace) if name else ""
+            if binding.operand == _RECEIVER and name and not operator:
+                last = name.rpartition(".")[2]
+                operator = context.registered.get(name) or (binding.prefix and binding.prefix + last)
             if binding.operand_space == "op" and operator:
                 found.append((value.node, keys.op(operator), operator))
             elif name and (
-                binding.operand_space == "py" or (binding.operand_space == "op" and b"." in value.written)
+                binding.operand_space == "py"
+                or (binding.operand_space == "op" and binding.operand != _RECEIVER and b"." in value.written)
             ):
                 # An operator registered by the Python function that stands for it.
                 found.append((value.node, key_of(name), name))
@@ -231,49 +273,35 @@ def _operands(
     return found
 
 
-def _receiver(callee: Node) -> Node | None:
-    return callee.child_by_field_name("object") if callee.type == "attribute" else None
-
-
-def _target(
-    out: Outline, binding: PythonBinding, call: Node, arguments: Arguments, owner: int
-) -> Reference | None:
+def _target(out: Outline, binding: PythonBinding, call: _Call) -> Reference | None:
     if binding.target == "":
         return None
     if binding.target != _DECORATED:
-        node = arguments.at(binding.target)
+        node = call.arguments.at(binding.target)
     else:
-        decorated = _decorated(out, call)
-        if decorated >= 0:
-            d = out.definitions[decorated]
+        ordinal = decorated(call.node, out)
+        if ordinal >= 0:
+            d = out.definitions[ordinal]
             return Reference(d.key, d.name, "target", d.line, d.column)
-        outer = call.parent
-        if outer is None or outer.type != "call" or outer.child_by_field_name("function") != call:
+        outer = call.node.parent
+        if outer is None or outer.type != "call" or outer.child_by_field_name("function") != call.node:
             return None
         node = arguments_of(outer, out).at(0)
     chain = chain_of(node, out) if node is not None else b""
-    name = out.resolve(chain, owner) if chain else ""
+    if node is not None and chain in call.bound:
+        node = call.bound[chain]
+        chain = chain_of(node, out)
+    name = out.resolve(chain, call.owner) if chain else ""
     if node is None or not name:
         return None
     row, column = node.start_point
     return Reference(key_of(name), name, "target", row + 1, column)
 
 
-def _decorated(out: Outline, call: Node) -> int:
-    """Ordinal of what an expression decorates; -1: it is no decorator."""
-    decorator = call.parent
-    if decorator is None or decorator.type != "decorator":
-        return -1
-    around = decorator.parent
-    definition = around.child_by_field_name("definition") if around is not None else None
-    name = definition.child_by_field_name("name") if definition is not None else None
-    return out.by_start.get(name.start_byte, -1) if name is not None else -1
-
-
-def _dispatch_keys(out: Outline, binding: PythonBinding, arguments: Arguments) -> list[str]:
-    node = arguments.at(binding.dispatch_key) if binding.dispatch_key != "" else None
+def _dispatch_keys(binding: PythonBinding, call: _Call, out: Outline) -> list[str]:
+    node = call.arguments.at(binding.dispatch_key) if binding.dispatch_key != "" else None
     found: list[str] = []
-    for value in values_of(node, out) if node is not None else ():
+    for value in static_values(node, out, call.bound) if node is not None else ():
         if isinstance(value, Chain):
             # `DispatchKey.CPU`; a plain name is a variable, of which nothing is known.
             if b"." in value.written:
@@ -294,7 +322,7 @@ def _detail(
         if node is None:
             continue
         values: list[str] = []
-        for value in values_of(node, context.out):
+        for value in static_values(node, context.out):
             if isinstance(value, Text):
                 values.append(value.value)
             elif name := context.out.resolve(value.written, owner):
@@ -309,14 +337,14 @@ def _detail(
 def _schema(out: Outline, binding: PythonBinding, arguments: Arguments) -> str:
     """`define("f(Tensor x) -> Tensor")`, or `define("ns::f", "(Tensor x) -> Tensor")`."""
     operand = binding.operand if isinstance(binding.operand, int) else 0
-    parts = [string_of(node, out) or "" for node in arguments.positional[operand : operand + 2]]
+    parts = [text_of(node, out) or "" for node in arguments.positional[operand : operand + 2]]
     if not parts:
         return ""
     return parts[0] if "(" in parts[0] else "".join(parts) if parts[-1].startswith("(") else ""
 
 
 def _library(context: _Context, which: int | str, callee: Node, arguments: Arguments) -> _Library | None:
-    node = _receiver(callee) if which == _RECEIVER else arguments.at(which)
+    node = receiver_of(callee) if which == _RECEIVER else arguments.at(which)
     chain = chain_of(node, context.out) if node is not None else b""
     return context.libraries.get(chain.decode("utf-8", "replace")) if chain else None
 

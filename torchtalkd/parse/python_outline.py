@@ -59,6 +59,11 @@ class Outline:
     """Names `__all__` that are assigned or added to."""
     decorators: dict[int, list[Node]] = field(default_factory=dict)
     """Ordinal → the expressions that decorate it."""
+    root: Node | None = None
+    """The whole file."""
+    constants: dict[bytes, Node] | None = None
+    """Names of the module that are assigned text or a list, read when first asked for
+    (`python_static`)."""
     told: set[int] = field(default_factory=set)
     """First bytes of names that have their reference already: bases, targets, launches."""
 
@@ -101,6 +106,7 @@ def outline(tree: Tree, data: bytes, module: str, package: str, is_test: bool) -
     """The outline of one file; `python_uses` reads the matches that are left."""
     lines = data.count(b"\n") + (not data.endswith(b"\n"))
     out = Outline(data, module, package, [Definition(keys.py(module), module, "module", 1, 0, max(lines, 1))])
+    out.root = tree.root
     stack: list[tuple[int, int]] = [(1 << 62, 0)]  # end byte, ordinal
     changes, owners = out.changes, out.owners
     changes.append(0)
@@ -206,6 +212,7 @@ def _hide(out: Outline, parameters: list[tuple[int, bytes]], bound: list[tuple[b
     # Only now all names of the module are known: those of a function that are equal hide them.
     names, definitions, data = out.names, out.definitions, out.data
     known = names.top.keys() | names.local
+    has_operators = b"ops" in data
     for ordinal, text in parameters:
         hidden = known.intersection(_PARAMETER.findall(text))
         for name in hidden:
@@ -217,8 +224,11 @@ def _hide(out: Outline, parameters: list[tuple[int, bytes]], bound: list[tuple[b
             elif node.parent is not None and node.parent.type == "assignment":
                 out.assigned.append(Assigned(node, owner))
             continue
-        end = node.end_byte
-        if b"ops" in data[end : end + 80] and _bind_operators(out, text, owner, node):
+        if (
+            has_operators
+            and b"ops" in data[node.end_byte : node.end_byte + 80]
+            and _bind_operators(out, text, owner, node)
+        ):
             continue
         if text in known:
             inside = names.scoped.get(owner)
@@ -314,4 +324,4 @@ def _read_import(
 
 def _tight(text: str) -> str:
     """A dotted name without the white space that may stand in it."""
-    return text if text.isidentifier() else _SPACE.sub("", text)
+    return text if text.isidentifier() else "".join(text.split())

@@ -45,6 +45,8 @@ class Tree(NamedTuple):
     ends: dict[int, int]
     """Where definitions end, by the first byte of their name: only for those whose node
     ends in the wrong place because of an error."""
+    root: Node | None = None
+    """The whole file, for the few who look for a place."""
 
 
 _LANGUAGE = Language(tree_sitter_python.language())
@@ -81,11 +83,11 @@ def read_tree(data: bytes) -> Tree:
     root = _PARSER.parse(data).root_node
     matches = _matches(root)
     if not root.has_error:
-        return Tree(matches, 0, {})
+        return Tree(matches, 0, {}, root)
     errors = QueryCursor(Query(_LANGUAGE, "(ERROR) @error (MISSING) @error")).matches(root)
     line = min((captured["error"][0].start_point.row + 1 for _, captured in errors), default=1)
     whole = _Blocks(data).recovered(root, matches, 0, len(data), _MOST_DEPTH)
-    return Tree(whole, line, _ends(whole) if whole is not matches else {})
+    return Tree(whole, line, _ends(whole) if whole is not matches else {}, root)
 
 
 class _Blocks:

@@ -16,12 +16,15 @@ from tree_sitter import Node
 
 from torchtalkd import keys
 from torchtalkd.facts import Reference, ReferenceKind
+from torchtalkd.parse.python_launches import held_kernels
 from torchtalkd.parse.python_names import key_of
 from torchtalkd.parse.python_outline import CHAIN, Outline
 from torchtalkd.parse.python_tree import Match, Pattern
 
 _BUILTINS: Final = frozenset(name.encode() for name in dir(builtins))
 _SELF: Final = (b"self", b"cls")
+_OWN: Final = (*_SELF, b"super()")
+"""Receivers whose methods are told from those of others."""
 _LAST_NAME: Final = re.compile(rb"[A-Za-z_\x80-\xff][\w\x80-\xff]*\Z")
 _QUOTES: Final = (b'"', b"'")
 _MOST_KEPT: Final = 200_000
@@ -71,6 +74,16 @@ class Wanted:
             if len(kept) > _MOST_KEPT:
                 kept.clear()
 
+    def of_unknown(self, root: bytes, rest: bytes) -> Use | None:
+        """What is kept about a dotted name whose root means nothing in its file; None: work it out."""
+        last = rest[rest.rfind(b".") + 1 :]
+        if len(last) == len(rest):
+            if root == b"self":
+                return self.own.get(last)
+            if root in _OWN:
+                return None
+        return None if root[:1] in _QUOTES else self.methods.get(last)
+
     def method(self, last: bytes, receiver: str) -> Use:
         """A method of an unknown receiver, or of `self` or `super()`."""
         name = last.decode("utf-8", "replace")
@@ -93,7 +106,7 @@ def read_uses(out: Outline, matches: list[Match], wanted: Wanted) -> list[Bindin
     data, names, told, definitions = out.data, out.names, out.told, out.definitions
     top, local = names.top, names.local
     add, make = out.references.append, partial(tuple.__new__, Reference)
-    methods, own, known = wanted.methods, wanted.own, wanted.known
+    known = wanted.known
     kept: dict[bytes, Use] = {}
     values: dict[bytes, tuple[str, str]] = {}
     bindings: list[BindingCall] = []
@@ -136,9 +149,9 @@ def read_uses(out: Outline, matches: list[Match], wanted: Wanted) -> list[Bindin
         if index == launch:
             text = data[start:end]
             name = out.resolve(text, owner) if is_chain(text) else ""
-            if name:
+            for held in [name] if name else held_kernels(out, text, owner, start):
                 row, column = node.start_point
-                add(make((key_of(name), name, "launch", row + 1, column, owner, -1)))
+                add(make((key_of(held), held, "launch", row + 1, column, owner, -1)))
                 told.add(start)
             continue
 
@@ -146,38 +159,37 @@ def read_uses(out: Outline, matches: list[Match], wanted: Wanted) -> list[Bindin
             text = b"()" + data[end - _LONGEST_READ : end]
         else:
             text = data[start:end]
-        use: Use | None
-        if (
-            index != call
-            and (dot := text.find(b".")) > 0
-            and (base := text[:dot]) not in top
-            and base not in local
-        ):
-            last_dot = text.rfind(b".")
-            last = text[last_dot + 1 :]
-            if last_dot == 4 and base == b"self":
-                use = own.get(last)
-            elif text[:1] in _QUOTES:
-                continue
-            else:
-                use = methods.get(last)
-            if use is None:
+        if text[:1] == b"*":
+            # In `return a, *f(x)` the grammar takes `*f` for what is called.
+            called = text.lstrip(b"* \t")
+            starred = _understood(out, called, owner, wanted)
+            if starred.binds:
+                bindings.append(BindingCall(node, owner, starred.binds))
+            if starred.key:
+                row, column = node.end_point
+                column -= starred.width or len(called)
+                add(make((starred.key, starred.name, starred.kind, row + 1, column, owner, -1)))
+            continue
+        use = None if in_class else kept.get(text)
+        if use is None:
+            root, dot, rest = text.partition(b".")
+            root = root.rstrip()
+            base_name = top.get(root)
+            if in_class or root in local:
                 use = _understood(out, text, owner, wanted)
-        else:
-            use = None if in_class else kept.get(text)
-            if use is None:
-                root, _, rest = text.partition(b".")
-                if in_class or root in local or len(text) > _LONGEST_KEPT:
+            elif base_name:
+                # What it means depends on what the root stands for alone: the same in all files.
+                use = known.get((base_name, rest))
+                if use is None:
                     use = _understood(out, text, owner, wanted)
-                else:
-                    # What it means depends on what the root stands for alone: the same in all files.
-                    base_name = top.get(root)
-                    use = known.get((base_name, rest)) if base_name else None
-                    if use is None:
-                        use = _understood(out, text, owner, wanted)
-                        if base_name:
-                            known[base_name, rest] = use
-                    kept[text] = use
+                    if len(text) <= _LONGEST_KEPT:
+                        known[base_name, rest] = use
+                kept[text] = use
+            else:
+                use = wanted.of_unknown(root, rest) if dot else None
+                if use is None:
+                    use = _understood(out, text, owner, wanted)
+                kept[text] = use
         key, name, kind, binds, width = use
         if binds:
             bindings.append(BindingCall(node, owner, binds))

@@ -33,9 +33,13 @@ class Arguments(NamedTuple):
     keyword: dict[str, Node]
 
     def at(self, which: int | str) -> Node | None:
-        """The argument at a position or with a keyword."""
+        """The argument at a position or with a keyword; `name|0` is the first of these that there is."""
         if isinstance(which, str):
-            return self.keyword.get(which)
+            for word in which.split("|"):
+                node = self.at(int(word)) if word.isdecimal() else self.keyword.get(word)
+                if node is not None:
+                    return node
+            return None
         return self.positional[which] if 0 <= which < len(self.positional) else None
 
 
@@ -98,6 +102,22 @@ def string_of(node: Node, out: Outline) -> str | None:
     except (SyntaxError, ValueError):
         return inner
     return value if isinstance(value, str) else None
+
+
+def decorated(call: Node, out: Outline) -> int:
+    """Ordinal of what an expression decorates; -1: it is no decorator."""
+    decorator = call.parent
+    if decorator is None or decorator.type != "decorator":
+        return -1
+    around = decorator.parent
+    definition = around.child_by_field_name("definition") if around is not None else None
+    name = definition.child_by_field_name("name") if definition is not None else None
+    return out.by_start.get(name.start_byte, -1) if name is not None else -1
+
+
+def receiver_of(callee: Node) -> Node | None:
+    """What a method is taken from: `a.b` of `a.b.f`."""
+    return callee.child_by_field_name("object") if callee.type == "attribute" else None
 
 
 def values_of(node: Node, out: Outline) -> list[Text | Chain]:

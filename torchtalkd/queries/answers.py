@@ -6,7 +6,7 @@ scripts: the names of its keys stay.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any, Final
 
 from torchtalkd import keys
@@ -14,6 +14,7 @@ from torchtalkd.store.view import View
 
 ROLES: Final = (
     "python",
+    "registry",
     "docs",
     "yaml",
     "structured_meta",
@@ -34,6 +35,7 @@ ROLES: Final = (
     "jit",
     "onnx",
     "test",
+    "external",
 )
 """What an item can be of a subject, in the order in which answers show them."""
 
@@ -157,6 +159,29 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True)
+class External:
+    """The external references of a tree to one framework that it depends on, each edge counted once
+    a file and name (`torchtalkd.queries.external` says what an edge is)."""
+
+    base: str
+    """The framework: pytorch."""
+    imports: int
+    """Import edges of Python files."""
+    importing: int
+    """Python files with an import edge."""
+    library_imports: int
+    """Of the import edges those of files that are no tests."""
+    library_importing: int
+    """The files that these stand in."""
+    includes: int
+    """Include edges of C++ files."""
+    uses: int
+    """Use edges."""
+    using: int
+    """Files with a use edge."""
+
+
+@dataclass(frozen=True, slots=True)
 class StatusAnswer:
     """What the index is, and how far it is."""
 
@@ -176,6 +201,8 @@ class StatusAnswer:
     """How many things could not be read."""
     problem_samples: tuple[tuple[str, int, str, str], ...] = ()
     """Some of them: file, line, kind, message."""
+    external: tuple[External, ...] = ()
+    """For each framework that the tree depends on, what it takes from it."""
 
 
 def packet_and_overload(operator: str) -> tuple[str, str]:
@@ -225,6 +252,7 @@ def as_json(answer: Answer | StatusAnswer) -> dict[str, Any]:
                 {"file": file, "line": line, "kind": kind, "message": message}
                 for file, line, kind, message in answer.problem_samples
             ],
+            "external": [asdict(counted) for counted in answer.external],
         }
     found: dict[str, Any] = {
         "query": answer.query,

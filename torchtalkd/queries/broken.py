@@ -84,7 +84,7 @@ _PASTED: Final = re.compile(r"(\w{3,})\s*##")
 
 def _may_be_pasted(view: View, last: str) -> bool:
     """Whether a macro of the tree makes names that begin like this one: `_cast_##n`."""
-    known: tuple[str, ...] | None = view.kept_of_names.get(("macro", "pasted"))
+    known: tuple[str, ...] | None = view.kept.get("pasted")
     if known is None:
         bodies = (
             str((macro.fact.detail or {}).get("body") or "")
@@ -92,7 +92,7 @@ def _may_be_pasted(view: View, last: str) -> bool:
             for macro in view.of_kind(key, "macro")
         )
         known = tuple({begin for body in bodies if "##" in body for begin in _PASTED.findall(body)})
-        view.kept_of_names["macro", "pasted"] = known
+        view.kept["pasted"] = known
     return last.startswith(known)
 
 

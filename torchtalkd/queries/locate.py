@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 from torchtalkd import keys
 from torchtalkd.facts import FiledDefinition
-from torchtalkd.link import operators, python_names, wrappers
+from torchtalkd.link import operators, python_names, targets, wrappers
 from torchtalkd.link.operators import Family
 from torchtalkd.queries import spelling
 from torchtalkd.queries.answers import Subject
@@ -25,6 +25,7 @@ from torchtalkd.queries.subjects import (
     python_definitions,
     python_subjects,
 )
+from torchtalkd.queries.trace_registry import registry_subjects
 from torchtalkd.store.view import View
 
 
@@ -174,11 +175,19 @@ def _dotted(view: View, text: str) -> list[Subject]:
         resolution = python_names.resolve(view, name)
         if resolution.ends:
             return _resolved(view, name, resolution)
+    modules = targets.modules(view, text)
+    if modules:
+        return [of_definitions("Python module", text, modules, "made by a build")]
     last = parts[-1]
     if view.count(keys.py(last), 20_000) >= 20_000:
         return []
     ending = [d for d in python_definitions(view, last) if d.fact.name.endswith("." + text)]
-    return python_subjects(view, ending)
+    # A registry may hold a name with dots; an entry may be asked for as that of its registry.
+    return (
+        registry_subjects(view, text)
+        or python_subjects(view, ending)
+        or registry_subjects(view, last, parts[-2])
+    )
 
 
 def _resolved(view: View, name: str, resolution: python_names.Resolution) -> list[Subject]:
@@ -254,20 +263,28 @@ _GENERATED_METHOD = "THPVariable_"
 
 
 def _bare(view: View, text: str) -> list[Subject]:
-    named = [s for family in operators.families(view, text) if (s := _operator(family, None)) is not None]
-    found = [*named[:1], *(replace(subject, answered=False) for subject in named[1:])]
+    families = operators.families(view, text)
+    named = [s for family in families if (s := _operator(family, None)) is not None]
+    found = list(named)
+    if families and any(entry.fact.kind == "operator" for entry in families[0].entries):
+        # Beside the framework's own operator those of other namespaces are another question.
+        found[1:] = (replace(subject, answered=False) for subject in named[1:])
     if not (found and found[0].name.startswith(f"{view.rules.operator_namespace}::")):
         # `mm_out` is what torchgen calls mm.out in C++, whatever else is called so.
         found.extend(_of_readings(view, text, only_out=bool(found) or view.count(keys.cpp(text)) > 0))
+    registered = registry_subjects(view, text)
     if named:
-        return [*found, *_other_meanings(view, text)]
+        return [*found, *registered, *_other_meanings(view, text)]
     found.extend(_node(view, derivative) for derivative in operators.nodes(view, text))
     found.extend(_public(view, text) or python_subjects(view, python_definitions(view, text)))
     found.extend(cpp_subjects(view, text))
     macros = view.of_kind(keys.macro(text), "macro")
     if macros:
         found.append(of_definitions("macro", text, macros))
-    return found or _rest(view, text)
+    if found and all(subject.kind == "Python module" for subject in found):
+        # A file may be called like what it registers; the entry says more.
+        return [*registered, *found]
+    return [*found, *registered] or _rest(view, text)
 
 
 def _node(view: View, derivative: FiledDefinition) -> Subject:

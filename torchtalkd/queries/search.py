@@ -4,21 +4,22 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from itertools import accumulate
 from typing import Final, Literal, TypeAlias, get_args
 
 from torchtalkd import keys
 from torchtalkd.facts import FiledDefinition
 from torchtalkd.link import dispatch_keys as dispatch_keys_
-from torchtalkd.link import operators
-from torchtalkd.queries import spelling, trace_names
+from torchtalkd.link import operators, registries, targets
+from torchtalkd.queries import external, spelling, trace_names, trace_registry
 from torchtalkd.queries.answers import Answer, Item, Subject, standing
 from torchtalkd.queries.collect import place_of
 from torchtalkd.queries.trace_kernels import kernel_items
 from torchtalkd.queries.trace_registrations import registration_items
 from torchtalkd.store.view import View
 
-Mode: TypeAlias = Literal["bindings", "kernels"]
+Mode: TypeAlias = Literal["bindings", "kernels", "registries", "external"]
 MODES: Final = get_args(Mode)
 
 _PYTHON: Final = keys.space(keys.py(""))
@@ -30,7 +31,9 @@ _KERNEL_ROLES: Final = ("native", "structured_impl", "stub_kernel", "gpu_kernel"
 
 def search(view: View, query: str, mode: Mode = "bindings", backend: str = "", limit: int = 10) -> Answer:
     """Operators, Python bindings and registrations, or kernels, whose name contains `query`: exact
-    names first, then those that begin with it. Read-only.
+    names first, then those that begin with it. `registries`: what registries in Python call so, or
+    what an entry is (`attention backend`). `external`: where the tree uses a name of the frameworks
+    that it depends on. Read-only.
 
     `backend` is a dispatch key, in any case; one that the tree does not know is `Answer.error`.
     Raises ValueError for another mode.
@@ -45,9 +48,8 @@ def search(view: View, query: str, mode: Mode = "bindings", backend: str = "", l
         if not dispatch_key:
             error = f"unknown backend {backend!r}: this tree has {', '.join(known)}"
             return Answer("search", query, mode, (), (), 0, standing(view), error=error)
-    found = list(
-        _bindings(view, text, dispatch_key) if mode == "bindings" else _kernels(view, text, dispatch_key)
-    )
+    ways = {"bindings": _bindings, "kernels": _kernels, "registries": _registries, "external": _external}
+    found = list(ways[mode](view, text, dispatch_key))
     # Stable: within equally close names the order of the layers and of the backends stays.
     found.sort(key=lambda item: _rank(item, text))
     subjects = (Subject("search", text),) if found else ()
@@ -119,8 +121,9 @@ def _bindings(view: View, text: str, dispatch_key: str) -> Iterator[Item]:
     """Each operator once, then Python names and registrations in code."""
     names = _names(view, text, ("op", "py"))
     for base in names.get("op", ()):
-        for definition in view.definitions(keys.op(base)):
-            yield from _operator_item(view, definition, dispatch_key)
+        for written in view.definitions(keys.op(base)):
+            for definition in targets.filled(view, written):
+                yield from _operator_item(view, definition, dispatch_key)
     if dispatch_key:
         return
     for last in names.get("py", ()):
@@ -130,7 +133,8 @@ def _bindings(view: View, text: str, dispatch_key: str) -> Iterator[Item]:
             fact = definition.fact
             own = fact.kind == "python_binding" and fact.convention != "native_functions"
             if own and definition.file.role == "library":
-                yield place_of("python", definition, "exact")
+                for named in targets.filled(view, definition):
+                    yield place_of("python", named, "exact")
 
 
 _TOO_MANY: Final = 64
@@ -148,8 +152,8 @@ def _operator_item(view: View, definition: FiledDefinition, dispatch_key: str) -
     elif fact.kind == "registration":
         if dispatch_key and fact.dispatch_key == dispatch_key:
             role = "yaml" if fact.convention == "native_functions" else "registration"
-            targets = view.targets(definition)
-            note = f"kernel {targets[0].fact.name}" if targets else ""
+            kernels = view.targets(definition)
+            note = f"kernel {kernels[0].fact.name}" if kernels else ""
             yield place_of(
                 role, definition, "exact", operator=fact.name, dispatch_key=dispatch_key, note=note
             )
@@ -184,6 +188,8 @@ def _kernels(view: View, text: str, dispatch_key: str) -> Iterator[Item]:
                     if _is_kernel(item) and _of_backend(item, dispatch_key) and place not in seen:
                         seen.add(place)
                         yield item
+    if not dispatch_key:
+        yield from _python_kernels(view, text)
     known = {(file, line) for file, line, _ in seen}
     for last in names.get("cpp", ()):
         if view.count(keys.cpp(last)) >= _TOO_MANY:
@@ -191,6 +197,40 @@ def _kernels(view: View, text: str, dispatch_key: str) -> Iterator[Item]:
         for item in _named_kernels(view, last):
             if (item.file, item.line) not in known and _of_backend(item, dispatch_key):
                 yield item
+
+
+def _python_kernels(view: View, text: str) -> Iterator[Item]:
+    """Device kernels that are written in Python."""
+    wanted = text.rpartition(".")[2].casefold()
+    for key in sorted(view.keys_of_kind("kernel")):
+        if keys.space(key) == _PYTHON and wanted in keys.last(key).casefold():
+            for kernel in view.of_kind(key, "kernel"):
+                if kernel.file.role == "library":
+                    yield place_of("gpu_kernel", kernel, "exact")
+
+
+def _registries(view: View, text: str, dispatch_key: str) -> Iterator[Item]:
+    """The entries whose name, or what they are, contains a text."""
+    if dispatch_key:
+        return
+    wanted = text.casefold()
+    for entry in view.definitions_of_kind("registry"):
+        label = str((entry.fact.detail or {}).get("label", ""))
+        if wanted not in entry.fact.name.casefold() and wanted != label.casefold():
+            continue
+        if entry.file.role != "library":
+            continue
+        yield trace_registry.entry_item(view, entry)
+        for link in registries.stands_for(view, entry):
+            item = place_of(
+                "python", link.definition, link.evidence, declared=entry, note=link.definition.fact.name
+            )
+            yield replace(item, symbol=entry.fact.name)
+
+
+def _external(view: View, text: str, dispatch_key: str) -> Iterator[Item]:
+    if not dispatch_key:
+        yield from external.external_items(view, text)
 
 
 def _is_kernel(item: Item) -> bool:
@@ -220,7 +260,7 @@ def _named_kernels(view: View, last: str) -> Iterator[Item]:
         if owner is None or owner.fact.kind not in ("stub_kernel", "registration", "schema"):
             continue
         role = "stub_kernel" if owner.fact.kind == "stub_kernel" else "native"
-        operator = owner.fact.name if role == "native" else ""
+        operator = targets.filled(view, owner)[0].fact.name if role == "native" else ""
         for number in trace_names.meant(view, owner, target.fact.name):
             if number in bodies:
                 yield place_of(

@@ -8,7 +8,7 @@ from typing import Final
 
 from torchtalkd import keys
 from torchtalkd.facts import FiledDefinition
-from torchtalkd.link import functions
+from torchtalkd.link import functions, targets
 from torchtalkd.link.made_functions import made_functions
 from torchtalkd.queries.answers import Subject
 from torchtalkd.store.view import View
@@ -30,6 +30,7 @@ _CPP_KINDS = {
 _PYTHON_KINDS = {
     "function": "Python function",
     "class": "Python class",
+    "kernel": "device kernel",
     "module": "Python module",
     "python_binding": "Python binding",
     "variable": "Python variable",
@@ -74,7 +75,8 @@ def python_definitions(view: View, last: str) -> list[FiledDefinition]:
     where there is nothing else."""
     named = [
         d
-        for d in view.definitions(keys.py(last))
+        for written in view.definitions(keys.py(last))
+        for d in targets.filled(view, written)
         if d.fact.kind in _PYTHON_KINDS and d.file.role != "template"
     ]
     own = [d for d in named if d.fact.kind != "alias" and d.file.role != "test"]

@@ -39,10 +39,11 @@ def trace(view: View, name: str, focus: Focus = "full") -> Answer:
         raise ValueError(f"unknown focus {focus!r}: {', '.join(FOCUSES)}")
     located = locate(view, name)
     found: list[Item] = []
+    answered = frozenset(s.name for s in located.subjects if s.answered and s.kind == "operator")
     seen: set[tuple[str, str, int]] = set()
     for subject in located.subjects:
         if subject.answered:
-            items = subject_items(view, subject, focus)
+            items = subject_items(view, subject, focus, answered)
             found.extend(item for item in items if (item.role, item.file, item.line) not in seen)
             seen.update((item.role, item.file, item.line) for item in items)
     return Answer(
@@ -57,11 +58,13 @@ def trace(view: View, name: str, focus: Focus = "full") -> Answer:
     )
 
 
-def subject_items(view: View, subject: Subject, focus: Focus) -> list[Item]:
-    """The items of one subject, by layer."""
+def subject_items(
+    view: View, subject: Subject, focus: Focus, answered: frozenset[str] = frozenset()
+) -> list[Item]:
+    """The items of one subject, by layer. `answered` are the operators among the subjects."""
     collected = Collected(view.rules.backends)
     if subject.kind != "operator":
-        collected.extend(name_items(view, subject))
+        collected.extend(name_items(view, subject, answered))
         return collected.items()
     family = operators.family(view, subject.name)
     if family is None:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from torchtalkd import keys
 from torchtalkd.facts import FiledDefinition
-from torchtalkd.link import composite, functions, operators, reach, stubs
+from torchtalkd.link import autograd, composite, functions, operators, reach, stubs
 from torchtalkd.link.operators import Family
 from torchtalkd.link.source import Link
 from torchtalkd.queries.answers import Item
@@ -166,6 +166,16 @@ def behind_items(view: View, kernel: FiledDefinition, operator: str, dispatch_ke
     A stub named after another operator is only a candidate, and is shown where nothing else is
     reached: `sub` does its work by add_stub, but what merely copies by copy_stub has more to show.
     """
+    for applied in autograd.applied(view, kernel):
+        for part in (applied.definition, *autograd.methods(view, applied.definition)):
+            yield place_of(
+                "autograd_function",
+                part,
+                "unique",
+                operator=operator,
+                dispatch_key=dispatch_key,
+                via=keys.cpp_last(kernel.fact.name),
+            )
     base = keys.operator_name(operator).base
     ends = [end for end in reach.reached(view, kernel) if end.kind == "stub" or runs_on_a_device(view, end)]
     others = [e for e in ends if e.kind == "stub" and base and stubs.is_anothers(view, e.name, base)]

@@ -72,7 +72,7 @@ def _items(view: View, binding: FiledDefinition, operator: str, packet: bool) ->
 def python_target(view: View, binding: FiledDefinition, key: str, name: str) -> list[FiledDefinition]:
     """The function that a binding in Python is for: of its own file first; of several of one
     name (`def _(x)` under each decorator) the next one below."""
-    found = [d for d in view.named(key, name) if d.fact.kind in ("function", "class")]
+    found = [d for d in view.named(key, name) if d.fact.kind in ("function", "class", "kernel")]
     own = [d for d in found if d.file.id == binding.file.id]
     below = sorted((d for d in own if d.fact.line >= binding.fact.line), key=lambda d: d.fact.line)
     if len(own) > 1 and below:

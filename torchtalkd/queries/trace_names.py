@@ -7,8 +7,17 @@ from dataclasses import replace
 
 from torchtalkd import keys
 from torchtalkd.facts import FiledDefinition
-from torchtalkd.link import functions, operators, python_names
-from torchtalkd.queries import trace_derivative, trace_kernels, trace_registrations
+from torchtalkd.link import autograd, functions, operators, python_reach, targets
+from torchtalkd.queries import (
+    trace_bindings,
+    trace_body,
+    trace_derivative,
+    trace_kernels,
+    trace_launches,
+    trace_layers,
+    trace_registrations,
+    trace_registry,
+)
 from torchtalkd.queries.answers import Item, Subject
 from torchtalkd.queries.collect import place_of
 from torchtalkd.store.view import View
@@ -26,9 +35,10 @@ _ROLES = {
 }
 
 
-def name_items(view: View, subject: Subject) -> Iterator[Item]:
-    """The definitions of a subject, its declarations, then what registers or binds it."""
-    definitions = [d for number in subject.ids if (d := view.definition(number)) is not None]
+def name_items(view: View, subject: Subject, answered: frozenset[str] = frozenset()) -> Iterator[Item]:
+    """The definitions of a subject, its declarations, then what registers or binds it. `answered` are
+    the operators that have subjects of their own in the same answer."""
+    definitions = [_called_as(d, subject) for n in subject.ids if (d := view.definition(n)) is not None]
     if subject.kind == "autograd node":
         for derivative in definitions:
             yield trace_derivative.entry_item(view, derivative, derivative.fact.name)
@@ -38,6 +48,9 @@ def name_items(view: View, subject: Subject) -> Iterator[Item]:
         yield from _stub(view, subject.name, definitions)
         return
     for definition in sorted(definitions, key=lambda d: d.fact.declares):
+        if definition.fact.kind == "registry":
+            yield from trace_registry.entry_items(view, definition)
+            continue
         if definition.fact.kind == "macro_use":
             # What the macro makes is asked for; it stands where the macro is used.
             yield replace(
@@ -47,9 +60,15 @@ def name_items(view: View, subject: Subject) -> Iterator[Item]:
             continue
         yield place_of(role_of(definition), definition, "exact", note=_note(definition))
         if definition.fact.kind == "python_binding":
-            yield from _implemented_by(view, definition)
-        if definition.fact.kind == "class" and definition.file.language == "python":
-            yield from _methods(view, definition)
+            yield from trace_bindings.callers(view, definition)
+            yield from trace_bindings.binding_items(view, definition)
+            yield from trace_bindings.member_items(view, definition)
+        if definition.fact.kind == "module":
+            yield from trace_bindings.module_items(view, definition)
+        if definition.fact.kind == "autograd_function" and definition.file.language != "python":
+            yield from _autograd(view, definition)
+        if definition.file.language == "python":
+            yield from _of_python(view, definition, answered)
     own = [d for d in definitions if not d.fact.declares]
     if own and keys.space(own[0].fact.key) == "cpp":
         yield from _named_by(view, own)
@@ -62,12 +81,57 @@ def name_items(view: View, subject: Subject) -> Iterator[Item]:
                 yield place_of("docs", definition, "declared")
 
 
-def _implemented_by(view: View, binding: FiledDefinition) -> Iterator[Item]:
-    """The C++ functions and classes that a Python name is bound to."""
-    for target in view.targets(binding):
-        if keys.space(target.fact.key) == keys.space(keys.cpp("")):
-            for link in trace_registrations.target_functions(view, target.fact.name, binding):
-                yield place_of("native", link.definition, link.evidence, declared=binding)
+def _called_as(definition: FiledDefinition, subject: Subject) -> FiledDefinition:
+    """The definition under the subject's name, where its own has a hole or is a pattern."""
+    if not targets.is_hole(definition.fact.name) and "*" not in definition.fact.name:
+        return definition
+    return definition._replace(fact=definition.fact._replace(name=subject.name))
+
+
+def _autograd(view: View, function: FiledDefinition) -> Iterator[Item]:
+    """The methods of a C++ autograd function, and who applies it."""
+    for method in autograd.methods(view, function):
+        yield place_of("autograd_function", method, "exact", note="method")
+        yield from trace_kernels.behind_items(view, method, "", "")
+    for body in autograd.appliers(view, function):
+        yield place_of("native", body, "unique", note=f"applies {keys.cpp_last(function.fact.name)}")
+
+
+def _of_python(view: View, definition: FiledDefinition, answered: frozenset[str]) -> Iterator[Item]:
+    """What users of a Python class run, what a function runs, who uses a kernel; and the registries
+    that they are in."""
+    kind = definition.fact.kind
+    if kind == "class":
+        yield from trace_registry.method_items(view, definition)
+    if kind == "kernel" or (kind == "class" and python_reach.is_autograd_function(view, definition)):
+        yield from trace_launches.user_items(view, definition)
+    if kind == "function":
+        yield from trace_bindings.called_items(view, definition)
+    if kind == "function" and definition.file.role == "library":
+        yield from trace_launches.launched_items(view, definition)
+        yield from trace_body.called_items(view, definition, answered)
+    if kind in ("class", "function", "kernel"):
+        yield from trace_registry.registered_items(view, definition)
+        yield from _registering(view, definition)
+
+
+def _registering(view: View, definition: FiledDefinition) -> Iterator[Item]:
+    """The bindings in Python that a function implements: operators, their fakes, decompositions, …"""
+    for target in view.targeting(definition.fact.key):
+        owner = view.definition(target.owner)
+        if owner is None or keys.space(owner.fact.key) != "op" or owner.file.role in ("template", "test"):
+            continue
+        meant_here = trace_layers.python_target(view, owner, target.fact.key, target.fact.name)
+        if any(function.id == definition.id for function in meant_here):
+            role = owner.fact.kind if owner.fact.kind in trace_layers.LAYERS else "registration"
+            yield place_of(
+                role,
+                owner,
+                "declared",
+                operator=owner.fact.name,
+                dispatch_key=owner.fact.dispatch_key,
+                note=f"names {keys.last(definition.fact.key)}",
+            )
 
 
 def role_of(definition: FiledDefinition) -> str:
@@ -85,32 +149,6 @@ def _note(definition: FiledDefinition) -> str:
     if detail.get("desc"):
         return str(detail["desc"])
     return f"made by {detail['macro']}" if detail.get("macro") else ""
-
-
-def _methods(view: View, cls: FiledDefinition) -> Iterator[Item]:
-    """The `forward` of a module and of an autograd function: what a user of the class runs."""
-    for definition in view.definitions_in(cls.file):
-        scope = view.scope(definition) if definition.fact.name.startswith(cls.fact.name + ".") else None
-        if (
-            scope is not None
-            and scope.id == cls.id
-            and keys.last(definition.fact.key) in ("forward", "backward")
-        ):
-            yield place_of("python", definition, "exact", note=_calls(view, definition))
-
-
-def _calls(view: View, method: FiledDefinition) -> str:
-    """What a method calls in the modules that users write, in words."""
-    public = python_names.public_modules(view)
-    called = dict.fromkeys(
-        reference.fact.name
-        for reference in view.inside(method)
-        if reference.fact.kind == "call"
-        and keys.space(reference.fact.key) == "py"
-        and reference.fact.name.rpartition(".")[0] in public
-    )
-    names = list(called)[:6]
-    return f"calls {', '.join(names)}" if names else "method"
 
 
 def _stub(view: View, name: str, definitions: list[FiledDefinition]) -> Iterator[Item]:
@@ -153,6 +191,7 @@ def meant(view: View, owner: FiledDefinition, written: str) -> list[int]:
 
 
 def _binding(view: View, owner: FiledDefinition, evidence: str, named: FiledDefinition) -> Iterator[Item]:
+    owner = targets.filled(view, owner)[0]
     fact = owner.fact
     block = view.scope(owner)
     is_operator = keys.space(fact.key) == "op"

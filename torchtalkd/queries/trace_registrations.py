@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from torchtalkd import keys
-from torchtalkd.facts import FiledDefinition
-from torchtalkd.link import dispatch_keys, functions, macros, operators
+from torchtalkd.facts import FiledDefinition, FiledReference
+from torchtalkd.link import dispatch_keys, functions, macros, members, operators, targets
 from torchtalkd.link.operators import Family
 from torchtalkd.link.source import Link
-from torchtalkd.queries import trace_kernels
+from torchtalkd.queries import trace_kernels, trace_launches, trace_layers
 from torchtalkd.queries.answers import Item
 from torchtalkd.queries.collect import place_of
 from torchtalkd.store.view import View
@@ -24,6 +24,7 @@ ROLE_OF_KEY: Final = (
 """Beginning of a dispatch key → the role of what is registered under it (c10/core/DispatchKey.h)."""
 
 _YAML = "native_functions"
+_PYTHON: Final = keys.space(keys.py(""))
 
 
 def registration_items(
@@ -34,28 +35,40 @@ def registration_items(
         fact = definition.fact
         if fact.kind not in ("registration", "schema") or fact.convention == _YAML:
             continue
-        if definition.file.role in ("template", "test") or not is_meant(family, fact.name, overloads):
+        if not targets.is_built(view, definition.file) or not is_meant(
+            family, fact.name, overloads, operators.namespaces(view, definition)
+        ):
             continue
         registers = fact.kind == "registration" or (fact.detail or {}).get("lambda")
         if not registers and not view.targets(definition):
             continue
         yield from _items(view, definition, operator_of(family, fact.name, overloads), behind)
     for made in macros.made_for(view, family.base):
-        if made.kind in ("registration", "schema") and is_meant(family, made.name, overloads):
+        if made.kind in ("registration", "schema") and is_meant(
+            family, made.name, overloads, targets.names(view, made.use.file, _namespace(made.name))
+        ):
             yield from _made_items(view, made, operator_of(family, made.name, overloads), behind)
 
 
-def is_meant(family: Family, name: str, overloads: frozenset[str]) -> bool:
+def is_meant(family: Family, name: str, overloads: frozenset[str], namespaces: Sequence[str] = ()) -> bool:
     """Whether a registration's name is one of the overloads. A name that no schema has is meant
-    where the whole operator is asked for: its schema may be in another tree."""
+    where the whole operator is asked for: its schema may be in another tree. `namespaces` are those
+    that a macro in the name's place stands for; none, if nobody knows."""
     written = keys.operator_name(name)
-    hole = operators.is_hole(written.namespace)
-    if written.base != family.base or (
-        written.namespace and written.namespace != family.namespace and not hole
-    ):
+    if written.base != family.base:
+        return False
+    if operators.is_hole(written.namespace):
+        known = [namespace for namespace in namespaces if not operators.is_hole(namespace)]
+        if known and family.namespace not in known:
+            return False
+    elif written.namespace and written.namespace != family.namespace:
         return False
     full = operator_of(family, name, overloads)
     return full in overloads or (full not in family.overloads and overloads >= frozenset(family.overloads))
+
+
+def _namespace(name: str) -> str:
+    return keys.operator_name(name).namespace
 
 
 def operator_of(family: Family, name: str, overloads: frozenset[str]) -> str:
@@ -97,8 +110,27 @@ def _items(view: View, registration: FiledDefinition, operator: str, behind: boo
         note=_note(detail),
     )
     for target in targets:
+        if keys.space(target.fact.key) == _PYTHON:
+            yield from _python_kernels(view, registration, target, operator, dispatch_key)
+            continue
         links = target_functions(view, target.fact.name, registration)
         yield from _kernels(view, links, role, operator, dispatch_key, registration, behind)
+
+
+def _python_kernels(
+    view: View, registration: FiledDefinition, target: FiledReference, operator: str, dispatch_key: str
+) -> Iterator[Item]:
+    """The Python function registered, and the device kernels that it launches."""
+    for function in trace_layers.python_target(view, registration, target.fact.key, target.fact.name):
+        yield place_of(
+            "native",
+            function,
+            "declared",
+            operator=operator,
+            dispatch_key=dispatch_key,
+            declared=registration,
+        )
+        yield from trace_launches.launched_items(view, function, operator, dispatch_key)
 
 
 def _kernels(
@@ -146,13 +178,19 @@ def _note(detail: dict[str, object]) -> str:
 
 
 def target_functions(view: View, written: str, registration: FiledDefinition) -> list[Link]:
-    """The functions that a registration's target means, looked up from where it stands."""
-    namespace = str((registration.fact.detail or {}).get("namespace") or "")
-    scopes = functions.enclosing(f"{namespace}::x") if namespace else []
-    scopes.extend(s for s in namespaces_of(view, registration) if s not in scopes)
+    """The functions that a registration's target means, looked up from where it stands: of several those
+    that a build compiles into the same module, then those of a file for its key, then the nearest copies."""
+    scopes = scopes_of(view, registration)
     found = functions.functions(view, written, scopes, file=registration.file, kinds=("function", "kernel"))
+    if not found:
+        found = members.inherited(view, written, scopes, registration.file)
+    if len(found) > 1:
+        own = set(targets.targets_of(view, registration.file))
+        found = [d for d in found if own.intersection(targets.targets_of(view, d.file))] or found
     if len(found) > 1:
         found = suited(found, registration.fact.dispatch_key)
+    if len({(d.fact.name, d.fact.signature) for d in found}) == 1:
+        found = members.nearest(found, registration.file)
     return functions.as_links(found, "declared")
 
 
@@ -163,6 +201,14 @@ def suited(found: list[FiledDefinition], dispatch_key: str) -> list[FiledDefinit
     wanted = {"CUDA": ("cuda",), "HIP": ("cuda",), "MPS": ("objcpp", "metal")}.get(device, ("cpp",))
     fitting = [d for d in found if d.file.language in wanted]
     return fitting or found
+
+
+def scopes_of(view: View, binding: FiledDefinition) -> list[str]:
+    """The namespaces from which a binding's targets are looked up, nearest first."""
+    namespace = str((binding.fact.detail or {}).get("namespace") or "")
+    scopes = functions.enclosing(f"{namespace}::x") if namespace else []
+    scopes.extend(s for s in namespaces_of(view, binding) if s not in scopes)
+    return scopes
 
 
 def namespaces_of(view: View, place: FiledDefinition) -> list[str]:

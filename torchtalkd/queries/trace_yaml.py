@@ -37,6 +37,6 @@ def yaml_items(view: View, family: Family, overloads: frozenset[str]) -> Iterato
         tags = detail.get("tags")
         if tags:
             notes.append(f"tags: {', '.join(tags)}")
-        item = place_of("yaml", entry, "exact", operator=name, note="; ".join(notes))
+        item = place_of("yaml", entry, "exact", operator=name, note="; ".join(notes), symbol=name)
         in_block = block is not None and block.fact.kind == "library"
         yield replace(item, block_line=block.fact.line) if block is not None and in_block else item

@@ -19,7 +19,12 @@ from torchtalkd.store import rows
 MOST_FILES: Final = 50
 """Changed files beyond which a view begins anew: there is little to gain."""
 
-_FILE = "SELECT id, path, language, role, size, mtime_ns, read_ns, inode, digest, recipe FROM file"
+MOST_KEYS: Final = 200_000
+"""Keys that a view has looked up, beyond which it begins anew: names that nobody asks for any more would
+be carried for ever."""
+
+_FILE = "SELECT id, path, language, role, digest, recipe FROM file"
+"""What a file's facts depend on. Its stat is not among them: who wants to know that asks `View.file`."""
 _SAME = ("harness", "fingerprint", "rules")
 """Values of the meta table on which what is read may depend."""
 
@@ -30,6 +35,8 @@ def carry(former: Any, view: Any) -> bool:
     Both are Views, at rest. They share values afterwards, which nobody changes.
     """
     if any(former.meta(name) != view.meta(name) for name in _SAME):
+        return False
+    if max(map(len, (former._definitions, former._named, former._counted, former._targets_kept))) > MOST_KEYS:
         return False
     before, after = _files(former), _files(view)
     changed = {number for number, row in before.items() if after.get(number) != row}
@@ -71,7 +78,7 @@ def _keys_in(former: Any, view: Any, table: str, changed: Iterable[int]) -> set[
     """The keys that the changed files have in a table, before or after."""
     found: set[str] = set()
     for number in changed:
-        span = (number << rows.ID_BITS, (number + 1 << rows.ID_BITS) - 1)
+        span = rows.ids_of(number)
         for looked_at in (former, view):
             query = f"SELECT DISTINCT key FROM {table} WHERE id BETWEEN ? AND ?"
             found.update(key for (key,) in looked_at._db.execute(query, span))

@@ -34,12 +34,16 @@ def connect(path: Path) -> sqlite3.Connection:
 
 def connect_new(path: Path) -> sqlite3.Connection:
     """A connection to a fresh file for a bulk load: nothing in it survives a crash, which is
-    why the file must not have the store's name before it is whole and synced."""
+    why the file must not have the store's name before it is whole and synced.
+
+    The cache is small: a load does not come back to a page, so a large one would only put off
+    writing it until the commit, when nothing else is left to do.
+    """
     connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
     connection.execute("PRAGMA journal_mode = OFF")
     connection.execute("PRAGMA synchronous = OFF")
     connection.execute("PRAGMA locking_mode = EXCLUSIVE")
-    connection.execute("PRAGMA cache_size = -65536")
+    connection.execute("PRAGMA cache_size = -4096")
     connection.execute("PRAGMA temp_store = MEMORY")
     return connection
 

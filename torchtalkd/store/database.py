@@ -17,10 +17,11 @@ from torchtalkd.store import lock
 from torchtalkd.store.broken import set_aside
 from torchtalkd.store.connection import BUSY_SECONDS, NAME, NEW, connect, remove
 from torchtalkd.store.errors import NoIndex, NotPermitted, Unusable, translated
+from torchtalkd.store.teller import Teller
 from torchtalkd.store.view import View
 from torchtalkd.store.writer import Writer
 
-FORMAT: Final = 1
+FORMAT: Final = 2
 """Version of schema.sql and of what its columns mean. Another number in a database means that
 it is set aside and built anew; there are no migrations, because everything can be read again."""
 
@@ -33,6 +34,18 @@ def open_view(folder: Path) -> View:
     Raises NoIndex, Unusable (damaged or of another version: `open_writer` sets it aside),
     NotPermitted.
     """
+    return View(_reading(folder))
+
+
+def open_teller(folder: Path) -> Teller:
+    """What tells of new revisions of a folder's store, or says soon that it cannot. Raises what
+    `open_view` raises."""
+    connection = _reading(folder)
+    connection.execute("PRAGMA busy_timeout = 50")
+    return Teller(folder, connection)
+
+
+def _reading(folder: Path) -> sqlite3.Connection:
     path = folder / NAME
     with translated(folder):
         if not path.exists():
@@ -40,7 +53,7 @@ def open_view(folder: Path) -> View:
         if not os.access(path, os.R_OK):
             raise NotPermitted(path, f"cannot read {path}")
         try:
-            return _view(path, "mode=ro")
+            return _reader(path, "mode=ro")
         except sqlite3.OperationalError as error:
             if not path.exists():
                 # The writer has set it aside this moment.
@@ -49,7 +62,7 @@ def open_view(folder: Path) -> View:
             # changes the file either, and without a -wal all of it is in the one file.
             if os.access(folder, os.W_OK) or _size(path.with_name(NAME + "-wal")):
                 raise
-            return _view(path, "mode=ro&immutable=1")
+            return _reader(path, "mode=ro&immutable=1")
 
 
 def open_writer(folder: Path, root: Path, *, verify: bool = False) -> Writer:
@@ -78,7 +91,28 @@ def open_writer(folder: Path, root: Path, *, verify: bool = False) -> Writer:
             raise
 
 
-def _view(path: Path, mode: str) -> View:
+def checkpoint(folder: Path) -> None:
+    """Puts what stands in the `-wal` into the database, as far as no reader of an older revision prevents
+    it, and empties the `-wal` where all readers have begun since that was done before. Waits for nobody.
+
+    Raises NotPermitted, StoreFull, StoreError; does nothing where there is no database.
+    """
+    with translated(folder):
+        if not (folder / NAME).exists():
+            return
+        connection = sqlite3.connect(folder / NAME, isolation_level=None, timeout=0)
+        try:
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+        finally:
+            connection.close()
+
+
+def log_size(folder: Path) -> int:
+    """Bytes of the `-wal` of a folder's database."""
+    return _size(folder / (NAME + "-wal"))
+
+
+def _reader(path: Path, mode: str) -> sqlite3.Connection:
     uri = f"{path.resolve().as_uri()}?{mode}"
     connection = sqlite3.connect(
         uri, uri=True, isolation_level=None, timeout=BUSY_SECONDS, check_same_thread=False
@@ -87,7 +121,7 @@ def _view(path: Path, mode: str) -> View:
         connection.execute("PRAGMA query_only = ON")
         connection.execute("PRAGMA cache_size = -32768")
         _require_sound(connection, path, verify=False)
-        return View(connection)
+        return connection
     except BaseException:
         connection.close()
         raise

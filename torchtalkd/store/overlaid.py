@@ -26,6 +26,8 @@ SHARED: Final = {
     "nodes": ("derivative",),
     "library_uses": ("macro_use", "macro", "library"),
     "function_templates": ("macro",),
+    "targets": ("target",),
+    "targets_by_package": ("target",),
 }
 """What `link` keeps with a view, and the kinds of definitions that it is derived from alone: it stays
 true under an overlay that has none of them, and is too much to derive anew for each keystroke."""
@@ -61,7 +63,7 @@ class Overlaid(View):
         for number, overlay in enumerate(overlays):
             whole = overlay.whole
             file = below.file(overlay.path) or File(
-                _UNSAVED + number, overlay.path, whole.language, whole.role, 0, 0, 0, ""
+                _UNSAVED + number, overlay.path, whole.language, whole.role, ""
             )
             laid = Laid(overlay, file)
             self._laid[file.id] = self._paths[overlay.path] = laid
@@ -83,6 +85,14 @@ class Overlaid(View):
     def interrupt(self) -> None:
         """As `View.interrupt`."""
         self._below.interrupt()
+
+    def repin(self) -> bool:
+        """As `View.repin`."""
+        return self._below.repin()
+
+    def stats(self, paths: Iterable[str] | None = None) -> dict[str, tuple[int, ...]]:
+        """As `View.stats`: of the files, whatever an editor holds of them."""
+        return self._below.stats(paths)
 
     # -- about the index itself, which no overlay changes
 
@@ -250,6 +260,27 @@ class Overlaid(View):
     def references(self, key: str) -> list[FiledReference]:
         """As `View.references`."""
         return self._referring(self._below.references(key), lambda index: index.references.get(key, ()))
+
+    def named_like(self, names: Iterable[str], begins: Iterable[str]) -> list[FiledReference]:
+        """As `View.named_like`."""
+        exact, beginnings = frozenset(names), tuple(begins)
+
+        def like(name: str) -> bool:
+            return name in exact or name.startswith(beginnings)
+
+        def plain(index: Index) -> Iterable[int]:
+            return (n for n in index.plain if like(index.facts.references[n].name))
+
+        def importing(index: Index) -> Iterable[int]:
+            for ordinal, numbers in index.of_owner.items():
+                if (index.facts.definitions[ordinal].detail or {}).get("import"):
+                    yield from (n for n in numbers if like(index.facts.references[n].name))
+
+        below = [r for r in self._below.named_like(exact, beginnings) if r.file.id not in self._hidden]
+        ours = [
+            r for laid in self._laid.values() for r in (*laid.references(plain), *laid.references(importing))
+        ]
+        return below + ours
 
     def references_in(self, file: File) -> list[FiledReference]:
         """As `View.references_in`."""

@@ -10,14 +10,19 @@ from __future__ import annotations
 import json
 import sys
 from array import array
-from dataclasses import fields
 from typing import Any, NamedTuple, cast
 
-from torchtalkd.facts import BINDING_KINDS, Definition, FileFacts, Reference, ReferenceKind, Rules
+from torchtalkd.facts import BINDING_KINDS, Definition, FileFacts, Reference, ReferenceKind
 
 ID_BITS = 20
 """Bits of an id that hold the ordinal: a file has at most a million facts of a kind."""
 LAST_ORDINAL = (1 << ID_BITS) - 1
+
+
+def ids_of(file_id: int) -> tuple[int, int]:
+    """The lowest and the highest id that a fact of a file can have."""
+    return file_id << ID_BITS, file_id << ID_BITS | LAST_ORDINAL
+
 
 _DECLARES, _LOCAL = 1, 2
 
@@ -103,16 +108,3 @@ def references(key: str, name: str, kind: str, sites: bytes) -> list[Reference]:
         Reference(key, name, known, line, column, (last >> 8) - 1, (last & 255) - 1)
         for line, column, last in zip(numbers[0::3], numbers[1::3], numbers[2::3], strict=True)
     ]
-
-
-def rules(text: str) -> Rules:
-    """The rules that the meta table keeps as JSON."""
-
-    # JSON has no tuples: a list of the manifest comes back as one, also inside a table.
-    def frozen(value: Any) -> Any:
-        if isinstance(value, list):
-            return tuple(value)
-        return {name: frozen(inner) for name, inner in value.items()} if isinstance(value, dict) else value
-
-    raw = json.loads(text)
-    return Rules(**{field.name: frozen(raw[field.name]) for field in fields(Rules) if field.name in raw})

@@ -18,6 +18,7 @@ CREATE TABLE file (
   mtime_ns INTEGER NOT NULL,
   read_ns  INTEGER NOT NULL,     -- wall clock when its bytes were read: see "suspects"
   inode    INTEGER NOT NULL,
+  ctime_ns INTEGER NOT NULL,     -- also moves where a tool puts size and mtime back
   digest   TEXT NOT NULL,        -- of the bytes; '' where the file could not be read
   recipe   TEXT NOT NULL         -- of the parser and the conventions that made the facts
 ) STRICT;
@@ -66,6 +67,6 @@ CREATE TABLE reference (         -- all other references: one row for a name in 
 
 -- The few kinds that queries ask for as a whole: a small index over a small part of the table, which costs
 -- less when it is there during the load than a look at every row afterwards.
--- View.definitions_of_kind and keys_of_kind repeat the condition word for word, or SQLite does not use it.
+-- selects.py repeats the condition word for word, or SQLite does not use it.
 CREATE INDEX definition_kind ON definition(kind, key)
-  WHERE kind IN ('operator','schema','derivative','stub','stub_kernel','library');
+  WHERE kind IN ('operator','schema','derivative','stub','stub_kernel','library','kernel','registry');

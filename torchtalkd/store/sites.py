@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import sys
 from array import array
-from collections.abc import Callable, Iterator
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterable, Iterator
 from operator import le
 from typing import Any, NamedTuple
 
@@ -50,6 +51,19 @@ def unpacked(file: File, row: Packed, first: int, last: int) -> Iterator[FiledRe
         owner = (sites[i + 2] >> 8) - 1
         fact = Reference(key, name, kind, sites[i], sites[i + 1], owner, (sites[i + 2] & 255) - 1)
         yield FiledReference(file, fact, base | owner if owner >= 0 else -1)
+
+
+def in_order(file: File, packed_rows: Iterable[Packed], line: int = 0) -> list[FiledReference]:
+    """The References of some rows, or those of them on one line, in the order of the text."""
+    found: list[FiledReference] = []
+    for row in packed_rows:
+        first, last = 0, len(row.lines)
+        if line:
+            first = bisect_left(row.lines, line)
+            last = bisect_right(row.lines, line, first)
+        found.extend(unpacked(file, row, first, last))
+    found.sort(key=lambda r: (r.fact.line, r.fact.column))
+    return found
 
 
 def by_line(

@@ -13,8 +13,9 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from torchtalkd.facts import File, FiledDefinition, FiledReference, Problem, Reference
-from torchtalkd.store import rows
-from torchtalkd.store.sites import Packed, by_line, packed, unpacked, within
+from torchtalkd.store import rows, selects
+from torchtalkd.store.rules import rules_of
+from torchtalkd.store.sites import Packed, by_line, in_order, packed, unpacked, within
 
 __all__ = ["File", "FiledDefinition", "FiledReference", "View"]
 
@@ -48,7 +49,7 @@ class View:
         """What they derive from the keys of one space alone, by (space, what): see `store.carry`."""
         self.file_rows: dict[int, tuple[Any, ...]] | None = None
         """For `store.carry`."""
-        self.rules = rows.rules(self._meta.get("rules", "{}"))
+        self.rules = rules_of(self._meta.get("rules", "{}"))
         self.revision = int(self._meta.get("revision", "0"))
 
     def __enter__(self) -> View:
@@ -60,6 +61,13 @@ class View:
     def close(self) -> None:
         """Ends the view. Further questions raise sqlite3.ProgrammingError."""
         self._db.close()
+
+    def repin(self) -> bool:
+        """Holds the revision by a new transaction, apart from the writer's log; False if it is old."""
+        self._db.execute("ROLLBACK")
+        self._db.execute("BEGIN")
+        found = self._db.execute("SELECT value FROM meta WHERE name = 'revision'").fetchone()
+        return bool(found) and int(found[0]) == self.revision
 
     def interrupt(self) -> None:
         """Stops the question that runs on this view, from another thread: what it reads next raises
@@ -107,19 +115,26 @@ class View:
 
     def files(self) -> list[File]:
         """All files, by path."""
-        return [File(*row) for row in self._db.execute(f"{_FILE} ORDER BY path")]
+        return [File(*row) for row in self._db.execute(f"{selects.FILE} ORDER BY path")]
 
     def file(self, path: str) -> File | None:
         """The file at a path from the root."""
-        row = self._db.execute(f"{_FILE} WHERE path = ?", (path,)).fetchone()
+        row = self._db.execute(f"{selects.FILE} WHERE path = ?", (path,)).fetchone()
         return File(*row) if row else None
+
+    def stats(self, paths: Iterable[str] | None = None) -> dict[str, tuple[int, ...]]:
+        """What files were when they were read: size, mtime, inode and ctime of each path that is known."""
+        if paths is None:
+            return {row[0]: row[1:] for row in self._db.execute(selects.STAT)}
+        found = (self._db.execute(f"{selects.STAT} WHERE path = ?", (path,)).fetchone() for path in paths)
+        return {row[0]: row[1:] for row in found if row}
 
     def file_of(self, fact_id: int) -> File:
         """The file that owns a definition, reference or target."""
         number = fact_id >> rows.ID_BITS
         found = self._files.get(number)
         if found is None:
-            found = File(*self._db.execute(f"{_FILE} WHERE id = ?", (number,)).fetchone())
+            found = File(*self._db.execute(f"{selects.FILE} WHERE id = ?", (number,)).fetchone())
             self._files[number] = found
         return found
 
@@ -129,7 +144,7 @@ class View:
         """All definitions and declarations with a key, in no promised order."""
         found = self._definitions.get(key)
         if found is None:
-            found = self._filed(self._db.execute(f"{_DEFINITION} WHERE key = ?", (key,)))
+            found = self._filed(self._db.execute(f"{selects.DEFINITION} WHERE key = ?", (key,)))
             self._definitions[key] = found
         return found
 
@@ -140,7 +155,9 @@ class View:
             return [definition for definition in found if definition.fact.name == name]
         known = self._named.get((key, name))
         if known is None:
-            known = self._filed(self._db.execute(f"{_DEFINITION} WHERE key = ? AND name = ?", (key, name)))
+            known = self._filed(
+                self._db.execute(f"{selects.DEFINITION} WHERE key = ? AND name = ?", (key, name))
+            )
             self._named[key, name] = known
         return known
 
@@ -151,14 +168,16 @@ class View:
             return [definition for definition in found if definition.fact.kind == kind]
         known = self._of_kind.get((key, kind))
         if known is None:
-            known = self._filed(self._db.execute(f"{_DEFINITION} WHERE key = ? AND kind = ?", (key, kind)))
+            known = self._filed(
+                self._db.execute(f"{selects.DEFINITION} WHERE key = ? AND kind = ?", (key, kind))
+            )
             self._of_kind[key, kind] = known
         return known
 
     def definition(self, definition_id: int) -> FiledDefinition | None:
         """The definition with an id."""
         if definition_id not in self._by_id:
-            self._filed(self._db.execute(f"{_DEFINITION} WHERE id = ?", (definition_id,)))
+            self._filed(self._db.execute(f"{selects.DEFINITION} WHERE id = ?", (definition_id,)))
         return self._by_id.get(definition_id)
 
     def count(self, key: str, enough: int = 64) -> int:
@@ -181,7 +200,9 @@ class View:
         found = self._in_file.get(file.id)
         if found is None:
             found = self._filed(
-                self._db.execute(f"{_DEFINITION} WHERE id BETWEEN ? AND ? ORDER BY id", _range(file.id))
+                self._db.execute(
+                    f"{selects.DEFINITION} WHERE id BETWEEN ? AND ? ORDER BY id", rows.ids_of(file.id)
+                )
             )
             self._in_file[file.id] = found
         return found
@@ -193,12 +214,13 @@ class View:
     def definitions_of_kind(self, kind: str) -> list[FiledDefinition]:
         """All definitions of a kind. Quick for the kinds with an index (indexes.sql); for any
         other it reads the whole table."""
-        condition = f"kind = ? AND {_INDEXED}" if kind in _INDEXED_KINDS else "kind = ?"
-        return self._filed(self._db.execute(f"{_DEFINITION} WHERE {condition} ORDER BY id", (kind,)))
+        return self._filed(
+            self._db.execute(f"{selects.DEFINITION} WHERE {selects.of_kind(kind)} ORDER BY id", (kind,))
+        )
 
     def keys_of_kind(self, kind: str) -> frozenset[str]:
         """All keys that a definition of a kind has. Cost as `definitions_of_kind`."""
-        condition = f"kind = ? AND {_INDEXED}" if kind in _INDEXED_KINDS else "kind = ?"
+        condition = selects.of_kind(kind)
         found = self._db.execute(f"SELECT DISTINCT key FROM definition WHERE {condition}", (kind,))
         return frozenset(key for (key,) in found)
 
@@ -215,7 +237,7 @@ class View:
         marks = ",".join("?" * len(wanted))
         return self._filed(
             self._db.execute(
-                f"{_DEFINITION} WHERE kind IN ({marks}) AND name LIKE ? ESCAPE '\\'"
+                f"{selects.DEFINITION} WHERE kind IN ({marks}) AND name LIKE ? ESCAPE '\\'"
                 " ORDER BY length(name), name, id LIMIT ?",
                 (*wanted, pattern, limit),
             )
@@ -243,7 +265,7 @@ class View:
         """The macro uses that stand in a library block. Reads all macro uses."""
         return self._filed(
             self._db.execute(
-                f"{_DEFINITION} WHERE key >= 'macro:' AND key < 'macro;' AND kind = 'macro_use'"
+                f"{selects.DEFINITION} WHERE key >= 'macro:' AND key < 'macro;' AND kind = 'macro_use'"
                 """ AND detail LIKE '%"library":"_%'"""
             )
         )
@@ -252,7 +274,7 @@ class View:
         """The macros that make definitions in the files that use them. Reads all macros."""
         return self._filed(
             self._db.execute(
-                f"{_DEFINITION} WHERE key >= 'macro:' AND key < 'macro;' AND kind = 'macro'"
+                f"{selects.DEFINITION} WHERE key >= 'macro:' AND key < 'macro;' AND kind = 'macro'"
                 """ AND detail LIKE '%"makes":%'"""
             )
         )
@@ -285,32 +307,29 @@ class View:
             found.extend(unpacked(self.file_of(row_id), row, 0, len(row.lines)))
         return found
 
+    def named_like(self, names: Iterable[str], begins: Iterable[str]) -> list[FiledReference]:
+        """All references, and the targets of imports, whose name is one of `names` or has one of the
+        beginnings. Reads the whole table."""
+        where, values = selects.named_like(names, begins)
+        found: list[FiledReference] = []
+        for row_id, *row in self._db.execute(
+            f"SELECT id, key, name, kind, sites FROM reference WHERE {where} ORDER BY id", values
+        ):
+            file, sites = self.file_of(row_id), packed(*row)
+            found.extend(unpacked(file, sites, 0, len(sites.lines)))
+        return found + self._read_targets(f"{where} AND {selects.IMPORTING} ORDER BY id", values)
+
     def references_in(self, file: File) -> list[FiledReference]:
         """All references of a file that are not targets, in the order of the text."""
-        found: list[FiledReference] = []
-        for row in self._rows_of(file):
-            found.extend(unpacked(file, row, 0, len(row.lines)))
-        found.sort(key=lambda r: (r.fact.line, r.fact.column))
-        return found
+        return in_order(file, self._rows_of(file))
 
     def references_on(self, file: File, line: int) -> list[FiledReference]:
         """The references on one line of a file that are no targets, in the order of the text."""
-        found: list[FiledReference] = []
-        for row in self._rows_of(file):
-            first = bisect_left(row.lines, line)
-            if first < len(row.lines) and row.lines[first] == line:
-                found.extend(unpacked(file, row, first, bisect_right(row.lines, line, first)))
-        found.sort(key=lambda r: r.fact.column)
-        return found
+        return in_order(file, self._rows_of(file), line)
 
     def references_of_kind(self, file: File, kind: str) -> list[FiledReference]:
         """The references of one kind in a file, in the order of the text."""
-        found: list[FiledReference] = []
-        for row in self._rows_of(file):
-            if row.kind == kind:
-                found.extend(unpacked(file, row, 0, len(row.lines)))
-        found.sort(key=lambda r: (r.fact.line, r.fact.column))
-        return found
+        return in_order(file, (row for row in self._rows_of(file) if row.kind == kind))
 
     def inside(self, definition: FiledDefinition) -> list[FiledReference]:
         """The references in a definition's body, lambdas and nested definitions included,
@@ -347,27 +366,25 @@ class View:
     def _targets(self, where: str, value: int | str) -> list[FiledReference]:
         found = self._targets_kept.get((where, value))
         if found is None:
-            ordinals = (1 << rows.ID_BITS) - 1
-            found = [
-                FiledReference(
-                    self.file_of(row_id), Reference(key, name, kind, line, column, owner & ordinals), owner
-                )
-                for row_id, owner, key, name, kind, line, column in self._db.execute(
-                    f"SELECT id, owner, key, name, kind, line, col FROM target WHERE {where}", (value,)
-                )
-            ]
-            self._targets_kept[where, value] = found
+            found = self._targets_kept[where, value] = self._read_targets(where, (value,))
         return found
+
+    def _read_targets(self, where: str, values: tuple[int | str, ...]) -> list[FiledReference]:
+        ordinals = (1 << rows.ID_BITS) - 1
+        return [
+            FiledReference(
+                self.file_of(row_id), Reference(key, name, kind, line, column, owner & ordinals), owner
+            )
+            for row_id, owner, key, name, kind, line, column in self._db.execute(
+                f"SELECT id, owner, key, name, kind, line, col FROM target WHERE {where}", values
+            )
+        ]
 
     def _rows_of(self, file: File) -> list[Packed]:
         found = self._packed.get(file.id)
         if found is None:
-            found = [
-                packed(key, name, kind, sites)
-                for key, name, kind, sites in self._db.execute(
-                    "SELECT key, name, kind, sites FROM reference WHERE id BETWEEN ? AND ?", _range(file.id)
-                )
-            ]
+            asked = self._db.execute(f"{selects.SITES} WHERE id BETWEEN ? AND ?", rows.ids_of(file.id))
+            found = [packed(*row) for row in asked]
             self._packed[file.id] = found
         return found
 
@@ -376,24 +393,7 @@ class View:
         found = self._scopes.get(file.id)
         if found is None:
             base = file.id << rows.ID_BITS
-            found = {
-                row_id: base | scope if scope >= 0 else -1
-                for row_id, scope in self._db.execute(
-                    "SELECT id, scope FROM definition WHERE id BETWEEN ? AND ?", _range(file.id)
-                )
-            }
+            asked = self._db.execute(f"{selects.SCOPE} WHERE id BETWEEN ? AND ?", rows.ids_of(file.id))
+            found = {row_id: base | scope if scope >= 0 else -1 for row_id, scope in asked}
             self._scopes[file.id] = found
         return found
-
-
-_INDEXED_KINDS = ("operator", "schema", "derivative", "stub", "stub_kernel", "library")
-_INDEXED = "kind IN ('operator','schema','derivative','stub','stub_kernel','library')"
-_FILE = "SELECT id, path, language, role, size, mtime_ns, inode, digest FROM file"
-_DEFINITION = (
-    "SELECT id, key, name, kind, line, col, end_line, scope, flags, signature, dispatch_key, convention,"
-    " guard, detail FROM definition"
-)
-
-
-def _range(file_id: int) -> tuple[int, int]:
-    return file_id << rows.ID_BITS, (file_id + 1 << rows.ID_BITS) - 1

@@ -22,7 +22,7 @@ from torchtalkd.store.broken import set_aside
 from torchtalkd.store.connection import NAME, NEW
 from torchtalkd.store.errors import Unusable, translated
 from torchtalkd.store.lock import Lock
-from torchtalkd.store.rows import ID_BITS, Rows
+from torchtalkd.store.rows import Rows, ids_of
 
 BULK_SHARE: Final = 4
 """A revision that replaces more than one file in this many drops the secondary indexes first:
@@ -44,6 +44,7 @@ class FileRecord(NamedTuple):
     mtime_ns: int
     read_ns: int
     inode: int
+    ctime_ns: int
     digest: str
     recipe: str
 
@@ -108,6 +109,32 @@ class Writer:
         with translated(self.folder):
             return {row[1]: FileRecord(*row) for row in self._db.execute("SELECT * FROM file")}
 
+    def files_at(self, paths: Iterable[str]) -> dict[str, FileRecord]:
+        """The files at some paths, and below those that are folders, by path."""
+        found: dict[str, FileRecord] = {}
+        if self._db is None:
+            return found
+        with translated(self.folder):
+            for path in paths:
+                # `0` is the character after `/`.
+                for row in self._db.execute(_AT_OR_BELOW, (path, f"{path}/", f"{path}0")):
+                    found[row[1]] = FileRecord(*row)
+        return found
+
+    def count(self) -> int:
+        """How many files there are."""
+        if self._db is None:
+            return 0
+        with translated(self.folder):
+            return int(self._db.execute("SELECT count(*) FROM file").fetchone()[0])
+
+    def next_id(self) -> int:
+        """The id of the next file that is new."""
+        if self._db is None:
+            return 1
+        with translated(self.folder):
+            return int(self._db.execute("SELECT coalesce(max(id), 0) + 1 FROM file").fetchone()[0])
+
     def marked(self) -> frozenset[str]:
         """Paths of the files that once cost a worker: it crashed, or ran out of time."""
         if self._db is None:
@@ -138,8 +165,8 @@ class Writer:
         with translated(self.folder), self._db:
             self._db.execute("BEGIN IMMEDIATE")
             self._db.executemany(
-                "UPDATE file SET size = ?, mtime_ns = ?, read_ns = ?, inode = ? WHERE id = ?",
-                [(r.size, r.mtime_ns, r.read_ns, r.inode, r.id) for r in records],
+                "UPDATE file SET size = ?, mtime_ns = ?, read_ns = ?, inode = ?, ctime_ns = ? WHERE id = ?",
+                [(r.size, r.mtime_ns, r.read_ns, r.inode, r.ctime_ns, r.id) for r in records],
             )
 
     def _replace(
@@ -273,9 +300,12 @@ _TOGETHER: Final = 50
 """Rows of one INSERT."""
 _INSERTS: Final = tuple(
     f"INSERT INTO {table} VALUES ({','.join('?' * columns)})"
-    for table, columns in (("file", 10), ("definition", 14), ("target", 7), ("reference", 5), ("problem", 4))
+    for table, columns in (("file", 11), ("definition", 14), ("target", 7), ("reference", 5), ("problem", 4))
 )
 
+_AT_OR_BELOW: Final = (
+    "SELECT * FROM file WHERE path = ?1 UNION ALL SELECT * FROM file WHERE path > ?2 AND path < ?3"
+)
 _MARKED: Final = (
     "SELECT DISTINCT path FROM problem JOIN file ON file.id = problem.file"
     " WHERE problem.kind IN ('crash', 'time')"
@@ -292,7 +322,7 @@ def _compact(db: sqlite3.Connection) -> None:
 
 
 def _delete(db: sqlite3.Connection, file_id: int) -> None:
-    between = (file_id << ID_BITS, (file_id + 1 << ID_BITS) - 1)
+    between = ids_of(file_id)
     for table in ("definition", "target", "reference"):
         db.execute(f"DELETE FROM {table} WHERE id BETWEEN ? AND ?", between)
     db.execute("DELETE FROM problem WHERE file = ?", (file_id,))

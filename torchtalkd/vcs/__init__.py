@@ -1,5 +1,5 @@
 """Questions about git objects, safely asked."""
 
-from torchtalkd.vcs.git import Head, head, toplevel
+from torchtalkd.vcs.git import Head, git_folders, head, toplevel
 
-__all__ = ["Head", "head", "toplevel"]
+__all__ = ["Head", "git_folders", "head", "toplevel"]

@@ -49,6 +49,20 @@ def head(root: Path) -> Head:
         return Head("", "")
 
 
+def git_folders(root: Path) -> tuple[Path, ...]:
+    """The git folder of the work tree that `root` is in, and the one that it shares with other work
+    trees, if that is another. Empty outside git. Raises nothing."""
+    top = toplevel(root)
+    if top is None:
+        return ()
+    try:
+        folder = _git_folder(top)
+        found = (folder, _common(folder))
+    except (OSError, ValueError):
+        return ()
+    return tuple(dict.fromkeys(Path(os.path.realpath(folder)) for folder in found if folder.is_dir()))
+
+
 def toplevel(path: Path) -> Path | None:
     """The work tree that a folder or file is in: the nearest folder at or above it with a `.git`."""
     start = Path(os.path.realpath(path))

@@ -44,7 +44,8 @@ def status(arguments: Namespace) -> int:
         waiting = max(answer.standing.waiting, int(state["waiting"]))
         answer = replace(answer, standing=replace(answer.standing, waiting=waiting))
     if arguments.json:
-        print(json.dumps({**as_json(answer), **daemons}))
+        watch = state.get("watch") or {"how": "none", "note": "no daemon has this tree open", "folders": 0}
+        print(json.dumps({**as_json(answer), "watch": watch, "notes": _notes(state), **daemons}))
         return 0
     head = as_text(answer)
     if not answer.standing.revision:
@@ -61,7 +62,10 @@ def _answer(root: Root) -> StatusAnswer:
     with kept.view:
         answer = standing.status(kept.view)
     waiting = max(answer.standing.waiting, kept.waiting)
-    return replace(answer, standing=replace(answer.standing, waiting=waiting))
+    return replace(
+        answer,
+        standing=replace(answer.standing, waiting=waiting, commit=kept.commit, branch=kept.branch),
+    )
 
 
 def _state(root: Root, daemons: dict[str, Any]) -> dict[str, Any]:
@@ -78,9 +82,17 @@ def _state_lines(state: dict[str, Any]) -> Iterator[str]:
             else "listing"
         )
         yield f"indexing: {far}"
+    if watch := state.get("watch"):
+        folders = f", {watch['folders']} folders" if watch["folders"] else ""
+        yield f"watch: {watch['how']}{folders}{': ' + watch['note'] if watch['note'] else ''}"
     for name in ("error", "note"):
         if state.get(name):
             yield f"{name}: {state[name]}"
+
+
+def _notes(state: dict[str, Any]) -> list[str]:
+    """Why the index is not complete, or not up to date."""
+    return [state[name] for name in ("error", "note") if state.get(name)]
 
 
 def _daemon_lines(daemons: dict[str, Any]) -> Iterator[str]:

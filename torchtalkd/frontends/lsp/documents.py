@@ -57,12 +57,11 @@ class Document:
         """A line, counted from 1; empty behind the end."""
         return self.lines[number - 1] if 0 < number <= len(self.lines) else b""
 
-    def is_saved(self, digest: str, size: int) -> bool:
+    def is_saved(self, digest: str) -> bool:
         """Whether the text is what a file of the index with this digest holds."""
         found = self._digests.get(digest)
         if found is None:
-            same = size == len(self.data) and digest_of(self.data) == digest
-            found = self._digests[digest] = same
+            found = self._digests[digest] = digest_of(self.data) == digest
         return found
 
     def overlay(self, reader: Reader) -> Overlay:
@@ -89,7 +88,7 @@ def overlays(view: View, root: OpenRoot, documents: Iterable[Document]) -> list[
         file = view.file(document.path)
         if file is None and not root.reader.language(document.path):
             continue
-        if file is None or not document.is_saved(file.digest, file.size):
+        if file is None or not document.is_saved(file.digest):
             found.append(document.overlay(root.reader))
     return found
 

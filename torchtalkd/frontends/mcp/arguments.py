@@ -24,17 +24,26 @@ class Parameter(NamedTuple):
     choices: tuple[str, ...] = ()
     """The texts that it may be; empty for any."""
     number: bool = False
-    default: str | int = ""
+    flag: bool = False
+    """Yes or no."""
+    default: str | int | bool = ""
 
+
+_WAIT: Final = Parameter(flag=True, default=False)
 
 TOOLS: Final[Mapping[str, Mapping[str, Parameter]]] = {
-    "get_status": {},
-    "trace": {"func": Parameter(required=True), "focus": Parameter(choices=FOCUSES, default="full")},
+    "get_status": {"wait": _WAIT},
+    "trace": {
+        "func": Parameter(required=True),
+        "focus": Parameter(choices=FOCUSES, default="full"),
+        "wait": _WAIT,
+    },
     "search": {
         "query": Parameter(required=True),
         "mode": Parameter(choices=MODES, default="bindings"),
         "backend": Parameter(),
         "limit": Parameter(number=True, default=10),
+        "wait": _WAIT,
     },
 }
 """By tool, by argument; in the order in which they are listed."""
@@ -88,7 +97,8 @@ def schema(tool: str) -> dict[str, Any]:
 
 
 def _described(name: str, parameter: Parameter) -> dict[str, Any]:
-    found: dict[str, Any] = {"type": "integer" if parameter.number else "string"}
+    kind = "integer" if parameter.number else "boolean" if parameter.flag else "string"
+    found: dict[str, Any] = {"type": kind}
     found["description"] = PARAMETERS[name]
     if parameter.choices:
         found["enum"] = list(parameter.choices)
@@ -109,6 +119,8 @@ def _shown(name: str, parameter: Parameter) -> str:
         return f"{name}={'|'.join(parameter.choices)}"
     if parameter.number:
         return f"{name}=1…{MOST_MATCHES}"
+    if parameter.flag:
+        return f"{name}=true|false"
     return name if parameter.required else f"{name}=text"
 
 
@@ -118,6 +130,8 @@ def _value(tool: str, name: str, parameter: Parameter, value: Any) -> Any:
         if number < 1:
             raise Refused(f"{name} is a whole number from 1 to {MOST_MATCHES}, not {_quoted(value)}")
         return min(number, MOST_MATCHES)
+    if parameter.flag:
+        return _flag(name, value)
     if not isinstance(value, str):
         raise Refused(f"{name} is a text, not {_quoted(value)}: {usage(tool)}")
     # Half a surrogate pair is valid JSON and no text that anything behind here can look up.
@@ -127,6 +141,14 @@ def _value(tool: str, name: str, parameter: Parameter, value: Any) -> Any:
             raise Refused(f"{name} is one of {', '.join(parameter.choices)}, not {_quoted(value)}")
         return text.casefold()
     return text
+
+
+def _flag(name: str, value: Any) -> bool:
+    """Yes or no, which models write as text, too. Raises Refused."""
+    word = value.strip().casefold() if isinstance(value, str) else value
+    if word in (True, "true") or word in (False, "false"):
+        return word in (True, "true")
+    raise Refused(f"{name} is true or false, not {_quoted(value)}")
 
 
 def _whole(value: Any) -> int:

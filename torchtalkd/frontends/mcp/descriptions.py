@@ -21,7 +21,8 @@ INSTRUCTIONS: Final = (
     ' at::native::add, Tensor.view, add_kernel. focus="dispatch" lists the kernel of each backend,'
     ' focus="yaml" the schema and formula.\n'
     '- search(query): what is there whose name contains this? mode="kernels" lists kernels, backend="CUDA"'
-    " narrows.\n"
+    ' narrows; mode="registries" lists models, backends and other registered names, mode="external"'
+    " what is taken from a base framework.\n"
     "- get_status(): which tree, revision and commit is this, is it complete, is it still being read?\n"
     "\n"
     "Each line of an answer is `file:line  symbol  [dispatch keys]`, from the root of the tree."
@@ -67,6 +68,10 @@ PARAMETERS: Final = {
         " functions."
     ),
     "backend": "Only for this dispatch key: CPU, CUDA, MPS, CompositeImplicitAutograd, … Empty: all.",
+    "wait": (
+        "true: wait up to 2 s until all that has just changed in the tree is read. Only needed right after a"
+        " large change, such as a checkout."
+    ),
     "limit": "How many matches to show, from 1 to 200.",
 }
 """By parameter."""

@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterator
 from typing import Final
 
-from torchtalkd.frontends.host import RootState
+from torchtalkd.frontends.host import RootState, Watched
 from torchtalkd.frontends.text import as_text, printable
 from torchtalkd.queries.answers import Answer, StatusAnswer
 from torchtalkd.queries.ready import Ready
@@ -65,12 +65,19 @@ def status_text(answer: StatusAnswer | None, ready: Ready | None, state: RootSta
         f"Commit: {(standing.commit if standing else '') or 'unknown'}",
         f"Branch: {(standing.branch if standing else '') or 'none'}",
         f"Waiting: {_waiting(answer, state)}",
+        f"Watch: {watch_text(state.watch)}",
     ]
     if answer:
         lines.append(f"Problems: {answer.problems}")
         for file, line, kind, message in answer.problem_samples:
             lines.append(f"  {file}:{line}  {kind}: {message}" if line else f"  {file}  {kind}: {message}")
     return _told("\n".join(printable(line)[:260] for line in lines), notes, "")
+
+
+def watch_text(watch: Watched) -> str:
+    """How changes are noticed, in a few words."""
+    known = f"{watch.how} ({watch.folders} folders)" if watch.folders else watch.how
+    return f"{known}: {watch.note}" if watch.note else known
 
 
 def not_ready_text(state: RootState, why: str) -> str:

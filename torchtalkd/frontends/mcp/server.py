@@ -20,9 +20,10 @@ from torchtalkd.frontends.host import NotReady, RootHandle
 from torchtalkd.frontends.mcp import replies
 from torchtalkd.frontends.mcp.arguments import Refused, checked, schema
 from torchtalkd.frontends.mcp.descriptions import DESCRIPTIONS, INSTRUCTIONS
+from torchtalkd.frontends.text import not_settled
 from torchtalkd.queries import search as searching
 from torchtalkd.queries import trace as tracing
-from torchtalkd.queries.answers import StatusAnswer
+from torchtalkd.queries.answers import Answer, StatusAnswer
 from torchtalkd.queries.ready import Ready, ready
 from torchtalkd.queries.status import status
 from torchtalkd.store.view import View
@@ -99,26 +100,27 @@ class _Desk:
         self._told: set[str] = set()
         """The notes that an answer has had."""
 
-    async def get_status(self) -> CallToolResult:
+    async def get_status(self, wait: bool = False) -> CallToolResult:
         """What is indexed."""
         answer, counts = None, None
         try:
-            answer, counts = await self._root.ask(_standing)
+            answer, counts = await self._root.ask(_standing, wait=wait)
         except NotReady as error:
             why = [] if self._root.state().indexing else [str(error)]
         else:
-            why = [*replies.state_notes(self._root.state())]
+            why = [*replies.state_notes(self._root.state()), *_unsettled(answer, wait)]
         state = self._root.state()
         notes = dict.fromkeys([*why, self._note, state.note])
         return _said(replies.status_text(answer, counts, state, [note for note in notes if note]))
 
-    async def trace(self, func: str, focus: tracing.Focus = "full") -> CallToolResult:
+    async def trace(self, func: str, focus: tracing.Focus = "full", wait: bool = False) -> CallToolResult:
         """Where a name is implemented."""
         try:
-            answer = await self._asked(lambda view: tracing.trace(view, func, focus))
+            answer = await self._asked(lambda view: tracing.trace(view, func, focus), wait)
         except NotReady as error:
             return self._not_ready(error)
-        return _said(replies.trace_text(answer, self._notes()), is_error=not answer.found)
+        notes = [*self._notes(), *_unsettled(answer, wait)]
+        return _said(replies.trace_text(answer, notes), is_error=not answer.found)
 
     async def search(
         self,
@@ -126,21 +128,23 @@ class _Desk:
         mode: searching.Mode = "bindings",
         backend: str = "",
         limit: int = 10,
+        wait: bool = False,
     ) -> CallToolResult:
         """What has a name like this."""
         try:
-            answer = await self._asked(lambda view: searching.search(view, query, mode, backend, limit))
+            answer = await self._asked(lambda view: searching.search(view, query, mode, backend, limit), wait)
         except NotReady as error:
             return self._not_ready(error)
+        notes = [*self._notes(), *_unsettled(answer, wait)]
         # That nothing matches is an answer; a backend that does not exist is a mistake.
-        return _said(replies.search_text(answer, self._notes(), limit), is_error=bool(answer.error))
+        return _said(replies.search_text(answer, notes, limit), is_error=bool(answer.error))
 
-    async def _asked(self, question: Callable[[View], T]) -> T:
+    async def _asked(self, question: Callable[[View], T], wait: bool) -> T:
         """The answer to a question; the first index of a small tree is waited for. Raises NotReady."""
         deadline = time.monotonic() + FIRST_INDEX_SECONDS
         while True:
             try:
-                return await self._root.ask(question)
+                return await self._root.ask(question, wait=wait)
             except NotReady:
                 state = self._root.state()
                 late = time.monotonic() >= deadline or state.total > SMALL_TREE
@@ -157,6 +161,10 @@ class _Desk:
 
     def _not_ready(self, error: NotReady) -> CallToolResult:
         return _said(replies.not_ready_text(self._root.state(), str(error)), is_error=True)
+
+
+def _unsettled(answer: Answer | StatusAnswer, wait: bool) -> list[str]:
+    return [not_settled(answer.standing.waiting)] if wait and answer.standing.waiting else []
 
 
 def _standing(view: View) -> tuple[StatusAnswer, Ready]:

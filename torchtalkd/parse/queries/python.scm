@@ -23,7 +23,7 @@
 ; that are open are tried with each node, so that 20,000 calls within each other took minutes.
 (call function: (identifier) @callee)
 (call function: (attribute) @callee)
-(call function: (subscript value: [(identifier) (attribute)] @callee))
+(call function: (subscript value: [(identifier) (attribute) (call)] @callee))
 ; 12: a plain or dotted name where its value is kept: in tables, defaults, assignments, decorators.
 ; (Each match costs a microsecond, and most values are those of local variables. A name among
 ; plain arguments or in a comparison is no reference.)

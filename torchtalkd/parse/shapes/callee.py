@@ -25,7 +25,8 @@ class Callee(NamedTuple):
     """As written, without template arguments; '' for none."""
     offset: int
     form: str
-    """`name`, `lambda`, `fallthrough`, `boxed` or `` (something else)."""
+    """`name`, `lambda` (its name is that of the function that it hands over to, if any),
+    `fallthrough`, `boxed` or `` (something else)."""
     dispatch_key: str = ""
     """The key of a torch::dispatch around it."""
 
@@ -47,7 +48,10 @@ def callee(collector: Collector, node: Node) -> Callee:
                 break
             return Callee(name.removeprefix("::"), node.start_byte, form, dispatch_key)
         if kind == "lambda_expression":
-            return Callee("", node.start_byte, "lambda", dispatch_key)
+            handed = _handed_over_to(node)
+            name = keys.without_template_arguments(collector.slice(handed)) if handed is not None else ""
+            place = handed.start_byte if handed is not None else node.start_byte
+            return Callee(name.strip().removeprefix("::"), place, "lambda", dispatch_key)
         inner = _inner(collector, node)
         if inner is None:
             break
@@ -98,6 +102,20 @@ def _inner(collector: Collector, node: Node) -> tuple[Node, str] | None:
     if last == "dispatch" and len(values) > 1:
         return values[1], dispatch_key(collector.slice(values[0]))
     return values[0], "boxed" if last in ("TORCH_BOX", "makeFromBoxedFunction") else ""
+
+
+def _handed_over_to(node: Node) -> Node | None:
+    """The function whose call is a lambda's last statement: `[](Tensor x) { return f(x, 1); }`."""
+    body = node.child_by_field_name("body")
+    statements = [child for child in body.named_children if child.type != "comment"] if body else []
+    call: Node | None = statements[-1] if statements else None
+    if call is None or call.type not in ("return_statement", "expression_statement"):
+        return None
+    call = call.named_children[0] if call.named_children else None
+    function = call.child_by_field_name("function") if call is not None else None
+    if call is None or function is None or call.type != "call_expression":
+        return None
+    return function if function.type in ("identifier", "qualified_identifier", "template_function") else None
 
 
 def _first_name(node: Node) -> Node | None:

@@ -52,6 +52,7 @@ def _register(collector: Collector, scope: Scope, text: str, values: list[Node])
         if found.name or found.form == "lambda":
             target = found
             break
+    is_lambda = target is not None and target.form == "lambda"
     ordinal = collector.define(
         "schema",
         keys.op(name),
@@ -62,7 +63,7 @@ def _register(collector: Collector, scope: Scope, text: str, values: list[Node])
         signature=text if "(" in text else "",
         dispatch_key=key if target is not None else "",
         convention="register_operators",
-        detail={"lambda": True} if target is not None and target.form == "lambda" else None,
+        detail={**scope.stands_in(), **({"lambda": True} if is_lambda else {})} or None,
     )
     if target is not None and target.name:
         collector.target(ordinal, target.name, target.offset)

@@ -29,19 +29,17 @@ from torchtalkd.parse.shapes.callee import Callee, callee, dispatch_key
 
 METHODS: Final = ("def", "impl", "fallback", "impl_UNBOXED", "define")
 _PARAMETER = re.compile(r"\b(?:torch::)?(?:Stable)?Library\s*&\s*(\w+)")
-_MACRO_NAME = re.compile(r"[A-Z][A-Z0-9_]*$")
 _WRAPPER = re.compile(r"[A-Za-z_][\w:]*\s*\(")
 CATCH_ALL: Final = "CatchAll"
 """The key of a kernel given with `m.def` and no dispatch key (torch/library.h: a catch-all kernel)."""
 
 
-def block(collector: Collector, scope: Scope, shape: Shape, node: Node, head: Node) -> Scope | None:
+def block(collector: Collector, scope: Scope, shape: Shape, node: Node, arguments: list[str]) -> Scope | None:
     """Define the block; the scope in which its variable registers."""
-    arguments = [collector.slice(argument) for argument in collector.arguments(head)]
     form = shape.options.get("form", "def")
     if len(arguments) < (3 if form == "impl" else 2):
         return None
-    namespace = namespace_of(arguments[0])
+    namespace = collector.macro_name(arguments[0], node.start_byte)
     library_key = dispatch_key(arguments[1]) if form == "impl" else ""
     ordinal = collector.define(
         "library",
@@ -58,10 +56,13 @@ def block(collector: Collector, scope: Scope, shape: Shape, node: Node, head: No
     return Scope(node.end_byte, scope.prefix, ordinal, True, local=scope.local, library=library)
 
 
-def namespace_of(written: str) -> str:
-    """The namespace, or a hole with the macro's name where a macro stands for it."""
-    written = "".join(written.split())
-    return f"{{{written}}}" if _MACRO_NAME.match(written) or "(" in written else written
+def unnamed(name: str, arguments: int) -> Shape | None:
+    """The shape of a head that no manifest lists but that is spelled like one of the family:
+    `MY_TORCH_LIBRARY_IMPL(ns, key, m)`, a macro of another file around the real one. None for others."""
+    if "TORCH_LIBRARY" not in name:
+        return None
+    form = "impl" if "IMPL" in name and arguments > 2 else "fragment" if "FRAGMENT" in name else "def"
+    return Shape(name, "torch_library", options={"form": form})
 
 
 def parameters(scope: Scope, text: str) -> None:
@@ -74,8 +75,8 @@ def parameters(scope: Scope, text: str) -> None:
 def method(collector: Collector, scope: Scope, call: Node, name: str, arguments: Node) -> bool:
     """Read a registration. False when the receiver is no library."""
     library = scope.library
-    if library is None or name == "define":
-        return False
+    if library is None or name in ("define", "class_"):
+        return False  # Classes of either kind are read by torchtalkd.parse.shapes.pybind11.
     if library.variable and _receiver(collector, call) != library.variable:
         return False
     values = collector.arguments(arguments)
@@ -115,10 +116,17 @@ def literal(collector: Collector, node: Node) -> str | None:
 
 
 def _receiver(collector: Collector, call: Node) -> str:
-    """The variable at the head of `m.def(…).def(…)`."""
+    """The variable at the head of `m.def(…).def(…)`; that of `m.class_<T>("T").def(…)` is the class."""
     node: Node | None = call
     while node is not None and node.type == "call_expression":
         function = node.child_by_field_name("function")
+        field = function.child_by_field_name("field") if function is not None else None
+        if node is not call and field is not None and collector.slice(field).startswith("class_"):
+            return ""
+        lost = [child for child in function.children if child.is_error] if function is not None else []
+        if lost:
+            # `LIST_OF_KERNELS(X)` without a semicolon, then `m.impl(…)`: one long call to the grammar.
+            return collector.slice(lost[-1]).strip()
         node = function.child_by_field_name("argument") if function is not None else None
     return collector.slice(node) if node is not None else ""
 
@@ -134,7 +142,7 @@ def _register(
 ) -> None:
     written = keys.operator_name(text)
     qualified = f"{library.namespace}::{written}" if not written.namespace else str(written)
-    detail: dict[str, Any] = {}
+    detail: dict[str, Any] = scope.stands_in()
     key = target.dispatch_key if target and target.dispatch_key else library.dispatch_key
     if target is not None:
         if target.form in ("lambda", "fallthrough", "boxed"):

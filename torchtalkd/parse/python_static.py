@@ -1,0 +1,155 @@
+"""What an expression of a binding call comes to, where the text alone says it. Pure.
+
+`f"{NAMESPACE}::{name}"` within `for name in ("a", "b"):` is two texts. Followed are loops over a list
+that is written out around a call, and names of the module that are assigned text or such a list.
+Nothing is computed: what another value decides stays unknown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import islice
+from typing import Final, TypeAlias
+
+from tree_sitter import Node
+
+from torchtalkd.parse.python_outline import Outline
+from torchtalkd.parse.python_values import Chain, Text, string_of, unwrapped, values_of
+
+Bound: TypeAlias = Mapping[bytes, Node]
+"""The value that each loop variable around a call has in one pass."""
+
+NONE: Final[Bound] = {}
+_MOST_PASSES: Final = 256
+"""Of one call; a longer list is data rather than a list of names."""
+_SEQUENCES: Final = frozenset(("list", "tuple", "set"))
+_TARGETS: Final = frozenset(("pattern_list", "tuple_pattern"))
+_BODIES: Final = frozenset(("function_definition", "lambda", "module"))
+
+
+def passes(call: Node, out: Outline) -> list[Bound]:
+    """The passes of the loops around a call, innermost variable last: one without loops is [{}]."""
+    found: list[dict[bytes, Node]] = [{}]
+    around = call.parent
+    while around is not None and around.type not in _BODIES:
+        if around.type == "for_statement":
+            found = [
+                {**outer, **inner}
+                for outer in islice(_rounds(around, out) or [{}], _MOST_PASSES)
+                for inner in found
+            ][:_MOST_PASSES]
+        around = around.parent
+    return list(found)
+
+
+def _rounds(loop: Node, out: Outline) -> list[dict[bytes, Node]]:
+    """What a loop's variables are in each round; none where its list is not written out."""
+    left, right = loop.child_by_field_name("left"), loop.child_by_field_name("right")
+    if left is None or right is None:
+        return []
+    right = unwrapped(right)
+    if right.type == "identifier":
+        right = constants(out).get(out.data[right.start_byte : right.end_byte], right)
+    if right.type not in _SEQUENCES:
+        return []
+    items = [unwrapped(item) for item in right.named_children if item.type != "comment"]
+    if left.type == "identifier":
+        return [{out.data[left.start_byte : left.end_byte]: item} for item in items]
+    if left.type not in _TARGETS:
+        return []
+    names = [out.data[name.start_byte : name.end_byte] for name in left.named_children]
+    found = []
+    for item in items:
+        parts = [unwrapped(part) for part in item.named_children] if item.type in _SEQUENCES else []
+        if len(parts) == len(names):
+            found.append(dict(zip(names, parts, strict=True)))
+    return found
+
+
+def constants(out: Outline) -> dict[bytes, Node]:
+    """The names of the module that are assigned text or a list, each once, with their values."""
+    if out.constants is None:
+        out.constants = {}
+        several: set[bytes] = set()
+        for name, owner in out.assigned:
+            parent = name.parent
+            value = parent.child_by_field_name("right") if parent is not None and owner == 0 else None
+            if value is None:
+                continue
+            text = out.data[name.start_byte : name.end_byte]
+            if text in out.constants:
+                several.add(text)
+            value = unwrapped(value)
+            if value.type in _SEQUENCES or value.type in ("string", "concatenated_string"):
+                out.constants[text] = value
+        for text in several:
+            del out.constants[text]
+    return out.constants
+
+
+def static_values(node: Node, out: Outline, bound: Bound = NONE) -> list[Text | Chain]:
+    """As `values_of`, with loop variables, constants and format strings worked out."""
+    found: list[Text | Chain] = []
+    inner = unwrapped(node)
+    if inner.type in _SEQUENCES:
+        for item in inner.named_children:
+            if unwrapped(item).type not in _SEQUENCES:
+                found += static_values(item, out, bound)
+        return found
+    if inner.type == "identifier":
+        value = _meaning(inner, out, bound)
+        if value is not None:
+            return values_of(value, out) if value.type != "identifier" else [_chain(value, out)]
+    text = text_of(inner, out, bound)
+    return [Text(inner, text)] if text is not None else values_of(inner, out)
+
+
+def text_of(node: Node, out: Outline, bound: Bound = NONE, *, beginning: bool = False) -> str | None:
+    """The text that an expression comes to; None where the file does not say. With `beginning`
+    what is known of it from the left is enough: `"f" + schema` is `f`."""
+    node = unwrapped(node)
+    text = string_of(node, out)
+    if text is not None:
+        return text
+    if node.type == "identifier":
+        value = _meaning(node, out, bound)
+        return string_of(value, out) if value is not None else None
+    if node.type == "binary_operator":
+        left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
+        operator = node.child_by_field_name("operator")
+        if left is None or right is None or operator is None or operator.type != "+":
+            return None
+        first = text_of(left, out, bound, beginning=beginning)
+        if first is None:
+            return None
+        second = text_of(right, out, bound, beginning=beginning)
+        return first + second if second is not None else first if beginning else None
+    return _formatted(node, out, bound, beginning) if node.type == "string" else None
+
+
+def _formatted(node: Node, out: Outline, bound: Bound, beginning: bool) -> str | None:
+    parts: list[str] = []
+    for part in node.named_children:
+        if part.type == "string_content":
+            parts.append(out.text(part).replace("{{", "{").replace("}}", "}"))
+        elif part.type == "interpolation":
+            inner = part.child_by_field_name("expression")
+            plain = inner is not None and len(part.named_children) == 1
+            text = text_of(inner, out, bound) if plain and inner is not None else None
+            if text is None:
+                return "".join(parts) or None if beginning else None
+            parts.append(text)
+    return "".join(parts)
+
+
+def _meaning(name: Node, out: Outline, bound: Bound) -> Node | None:
+    written = out.data[name.start_byte : name.end_byte]
+    value = bound.get(written)
+    if value is not None:
+        return value
+    # A function's own name hides the module's.
+    return None if written in out.names.local else constants(out).get(written)
+
+
+def _chain(node: Node, out: Outline) -> Chain:
+    return Chain(node, out.data[node.start_byte : node.end_byte])

@@ -1,0 +1,32 @@
+"""What the View's questions are in SQL: the beginnings and the conditions. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+FILE = "SELECT id, path, language, role, digest FROM file"
+STAT = "SELECT path, size, mtime_ns, inode, ctime_ns FROM file"
+DEFINITION = (
+    "SELECT id, key, name, kind, line, col, end_line, scope, flags, signature, dispatch_key, convention,"
+    " guard, detail FROM definition"
+)
+SCOPE = "SELECT id, scope FROM definition"
+SITES = "SELECT key, name, kind, sites FROM reference"
+_INDEXED_KINDS = ("operator", "schema", "derivative", "stub", "stub_kernel", "library", "kernel", "registry")
+_INDEXED = "kind IN ('operator','schema','derivative','stub','stub_kernel','library','kernel','registry')"
+"""As in schema.sql, word for word: only so SQLite uses the index."""
+IMPORTING = """owner IN (SELECT id FROM definition WHERE kind = 'alias' AND detail LIKE '%"import":true%')"""
+"""Of targets: those of imports."""
+
+
+def of_kind(kind: str) -> str:
+    """That a definition is of the kind given as value; by an index for the kinds that have one."""
+    return f"kind = ? AND {_INDEXED}" if kind in _INDEXED_KINDS else "kind = ?"
+
+
+def named_like(names: Iterable[str], begins: Iterable[str]) -> tuple[str, tuple[str, ...]]:
+    """That a name is one of `names` or has one of the beginnings, and the condition's values."""
+    exact = tuple(names)
+    ranges = [part for begin in begins for part in (begin, begin[:-1] + chr(ord(begin[-1]) + 1))]
+    parts = [f"name IN ({','.join('?' * len(exact))})", *["(name >= ? AND name < ?)"] * (len(ranges) // 2)]
+    return f"({' OR '.join(parts)})", (*exact, *ranges)
