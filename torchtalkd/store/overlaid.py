@@ -26,8 +26,8 @@ SHARED: Final = {
     "nodes": ("derivative",),
     "library_uses": ("macro_use", "macro", "library"),
     "function_templates": ("macro",),
-    "targets": ("target",),
-    "targets_by_package": ("target",),
+    "targets": ("module",),
+    "targets_by_package": ("module",),
 }
 """What `link` keeps with a view, and the kinds of definitions that it is derived from alone: it stays
 true under an overlay that has none of them, and is too much to derive anew for each keystroke."""
