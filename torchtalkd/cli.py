@@ -93,7 +93,10 @@ def _run(argv: list[str]) -> int:
         sys.stdout.flush()
         return int(stop.code or 0)
     if arguments.command == "mcp-serve":
-        return int(_bridge().serve(arguments.source, arguments.harness))
+        return int(_client("bridge").serve(arguments.source, arguments.harness))
+    if arguments.command == "lsp":
+        editor = _client("editor_messages").EDITOR
+        return int(_client("bridge").serve(arguments.source, arguments.harness, editor))
     if arguments.command in IN_DAEMON and not (arguments.no_daemon or os.environ.get("TORCHTALK_NO_DAEMON")):
         from torchtalkd.frontends.command.remote import through_daemon
 
@@ -108,10 +111,10 @@ def _run(argv: list[str]) -> int:
     return code
 
 
-def _bridge() -> ModuleType:
-    """The agents' bridge, of the package that is installed as torchtalkd_clients."""
+def _client(name: str) -> ModuleType:
+    """A module of the package that is installed as torchtalkd_clients."""
     try:
-        return importlib.import_module("torchtalkd_clients.bridge")
+        return importlib.import_module(f"torchtalkd_clients.{name}")
     except ModuleNotFoundError:
         # A checkout that is run as it stands has the package under its folder's name.
         from importlib.util import module_from_spec, spec_from_file_location
@@ -122,7 +125,7 @@ def _bridge() -> ModuleType:
             raise
         package = sys.modules["torchtalkd_clients"] = module_from_spec(spec)
         spec.loader.exec_module(package)
-        return importlib.import_module("torchtalkd_clients.bridge")
+        return importlib.import_module(f"torchtalkd_clients.{name}")
 
 
 def explained(error: Exception) -> tuple[str, int]:
@@ -226,6 +229,11 @@ def parser() -> argparse.ArgumentParser:
 
     serve = command("mcp-serve", "Serve an agent over stdio (MCP); the agent's client starts this")
     _tree(serve)
+
+    editor = command("lsp", "Serve an editor over stdio (LSP); the editor starts this")
+    _tree(editor)
+    # What some clients add to every server's command line.
+    editor.add_argument("--stdio", action="store_true", help=argparse.SUPPRESS)
 
     stop = command("stop", "End the daemon; the next question starts a new one")
     stop.add_argument("--all", action="store_true", help="those of other versions, too")
