@@ -21,8 +21,7 @@ return {
   settings = {
     torchtalk = {
       definition = 'source',
-      codeLens = { enable = false },
-      inlayHints = { enable = false },
+      features = { codeLens = false, inlayHint = false },
     },
   },
   -- The server reads its settings at the start too, before it can ask for them.

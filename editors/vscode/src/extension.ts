@@ -1,6 +1,6 @@
 /** torchtalkd in VS Code: starts `torchtalkd lsp`, and shows what the protocol has no place for. */
 
-import { commands, env, Uri, window, workspace, type ExtensionContext } from "vscode";
+import { commands, env, window, workspace, type ExtensionContext } from "vscode";
 import {
   LanguageClient,
   RevealOutputChannelOn,
@@ -11,8 +11,8 @@ import {
 import { askName } from "./askName";
 import { OperatorView } from "./operatorView";
 import { findProgram, type Program } from "./program";
-import { askStatus, askTrace, statusChanged, type TraceParams } from "./protocol";
-import { StatusItem } from "./statusItem";
+import { askStatus, askTrace, statusChanged, type Focus } from "./protocol";
+import { sentence, StatusItem } from "./statusItem";
 import { TraceTexts } from "./traceText";
 
 const INSTALL = "pip install torchtalkd";
@@ -78,17 +78,20 @@ export async function activate(context: ExtensionContext): Promise<void> {
     return turn;
   };
 
-  const trace = async (focus: TraceParams["focus"]): Promise<void> => {
+  const trace = async (focus: Focus): Promise<void> => {
     const asked = client;
     if (!asked?.isRunning()) {
       void window.showWarningMessage(why);
       return;
     }
-    const editor = window.activeTextEditor;
     const name = await askName(asked, nameAtCursor() ?? view.subject ?? "");
     if (name) {
-      const result = await asked.sendRequest(askTrace, { name, focus, uri: editor?.document.uri.toString() ?? null });
-      await texts.show(focus === "dispatch" ? `${name}.dispatch` : name, result);
+      const found = await asked.sendRequest(askTrace, { name, focus });
+      if (found) {
+        await texts.show(focus === "dispatch" ? `${name}.dispatch` : name, found);
+      } else {
+        void window.showWarningMessage(`torchtalkd knows nothing called ${name}.`);
+      }
     }
   };
 
@@ -176,12 +179,8 @@ async function showStatus(why: string): Promise<void> {
     return;
   }
   const told = await client.sendRequest(askStatus, null);
-  const where = told.root ? `${told.root} (${told.harness}), revision ${told.revision}` : "No source tree is known";
-  const waits = told.waiting ? `, ${told.waiting} files wait` : "";
-  const chosen = await window.showInformationMessage([`${where}${waits}.`, told.note].join(" ").trim(), "Show Log", "Open Folder");
-  if (chosen === "Show Log") {
+  const said = told.roots.map(sentence).join(" ") || "No source tree is known.";
+  if ((await window.showInformationMessage(said, "Show Log")) === "Show Log") {
     await commands.executeCommand("torchtalk.log");
-  } else if (chosen === "Open Folder" && told.root) {
-    await commands.executeCommand("revealInExplorer", Uri.file(told.root));
   }
 }

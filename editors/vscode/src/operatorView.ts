@@ -3,9 +3,11 @@
 import {
   CancellationTokenSource,
   EventEmitter,
+  Range,
   ThemeIcon,
   TreeItem,
   TreeItemCollapsibleState,
+  Uri,
   window,
   type Disposable,
   type TextEditor,
@@ -13,7 +15,8 @@ import {
   type TreeView,
 } from "vscode";
 import type { LanguageClient } from "vscode-languageclient/node";
-import { askOperator, type Chain, type Step } from "./protocol";
+import { chain, type Step } from "./chain";
+import { askTrace, type Trace } from "./protocol";
 
 /** A cursor that moves on within this time, in milliseconds, is not asked about. */
 const REST = 150;
@@ -23,7 +26,8 @@ export class OperatorView implements TreeDataProvider<Step>, Disposable {
   readonly onDidChangeTreeData = this.changed.event;
   private readonly view: TreeView<Step> = window.createTreeView("torchtalk.operator", { treeDataProvider: this });
   private readonly disposables: Disposable[];
-  private chain: Chain | null = null;
+  private shown: Trace | null = null;
+  private steps: (Step & { open?: boolean })[] = [];
   private client: LanguageClient | undefined;
   private asking = new CancellationTokenSource();
   private timer: NodeJS.Timeout | undefined;
@@ -48,30 +52,31 @@ export class OperatorView implements TreeDataProvider<Step>, Disposable {
     }
   }
 
-  /** The subject that is shown; what the palette's commands begin with. */
+  /** The subject that is shown: what the palette's commands begin with. */
   get subject(): string | undefined {
-    return this.chain?.subject;
+    return this.shown?.subjects[0];
   }
 
-  getTreeItem(step: Step): TreeItem {
-    const state = step.steps.length ? TreeItemCollapsibleState.Expanded : TreeItemCollapsibleState.None;
-    const item = new TreeItem(step.label, state);
+  getTreeItem(step: Step & { open?: boolean }): TreeItem {
+    const leaf = step.steps.length === 0;
+    const state = step.open ? TreeItemCollapsibleState.Expanded : TreeItemCollapsibleState.Collapsed;
+    const item = new TreeItem(step.label, leaf ? TreeItemCollapsibleState.None : state);
     item.description = step.detail;
     item.tooltip = step.detail ? `${step.label}\n${step.detail}` : step.label;
     item.iconPath = new ThemeIcon(step.icon);
-    if (step.location && this.client) {
-      const place = this.client.protocol2CodeConverter.asLocation(step.location);
+    if (step.item) {
+      const line = Math.max(0, step.item.line - 1);
       item.command = {
         command: "vscode.open",
         title: "Open",
-        arguments: [place.uri, { selection: place.range, preserveFocus: true }],
+        arguments: [Uri.parse(step.item.uri), { selection: new Range(line, 0, line, 0), preserveFocus: true }],
       };
     }
     return item;
   }
 
   getChildren(step?: Step): Step[] {
-    return step ? step.steps : (this.chain?.steps ?? []);
+    return step ? step.steps : this.steps;
   }
 
   dispose(): void {
@@ -95,12 +100,12 @@ export class OperatorView implements TreeDataProvider<Step>, Disposable {
     }
     this.asking.dispose();
     const asking = (this.asking = new CancellationTokenSource());
-    const position = client.code2ProtocolConverter.asTextDocumentPositionParams(editor.document, editor.selection.active);
+    const place = client.code2ProtocolConverter.asTextDocumentPositionParams(editor.document, editor.selection.active);
     try {
-      const chain = await client.sendRequest(askOperator, position, asking.token);
+      const found = await client.sendRequest(askTrace, { ...place, focus: "full" }, asking.token);
       // Where the cursor stands on nothing of ours, the last chain stays: it is being read.
-      if (!asking.token.isCancellationRequested && chain) {
-        this.show(chain);
+      if (!asking.token.isCancellationRequested && found) {
+        this.show(found);
       }
     } catch (error) {
       if (!asking.token.isCancellationRequested) {
@@ -109,9 +114,10 @@ export class OperatorView implements TreeDataProvider<Step>, Disposable {
     }
   }
 
-  private show(chain: Chain | null): void {
-    this.chain = chain;
-    this.view.description = chain?.subject ?? "";
+  private show(found: Trace | null): void {
+    this.shown = found;
+    this.steps = found ? chain(found.items) : [];
+    this.view.description = found?.subjects[0] ?? "";
     this.changed.fire();
   }
 }

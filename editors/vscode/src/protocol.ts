@@ -1,53 +1,61 @@
-/** What this extension and the server say to each other beyond the Language Server Protocol. */
+/** What this extension and the server say to each other beyond the Language Server Protocol (docs/editors.md). */
 
-import type { Location, TextDocumentPositionParams } from "vscode-languageclient";
-import { NotificationType, RequestType } from "vscode-languageclient";
+import { NotificationType, RequestType, type TextDocumentIdentifier, type Position } from "vscode-languageclient";
 
-/** How far the index is that answers come from. */
-export interface Status {
-  state: "indexing" | "ready" | "waiting" | "error" | "nothing";
+/** How far the index of one source tree is. */
+export interface RootStatus {
   root: string;
   harness: string;
   revision: number;
-  /** Files read, and files to be read, while an index is made. */
-  done: number;
-  total: number;
+  /** Whether requests are answered, and whether completely. */
+  responsive: boolean;
+  complete: boolean;
+  indexing: boolean;
+  /** Of the files, while an index is made. */
+  percent: number;
   /** Files that changed and are not read again yet. */
   waiting: number;
-  /** A sentence: what is wrong, or incomplete. */
+  error: string;
   note: string;
 }
 
-/** One step of an operator's chain, or a heading of several. */
-export interface Step {
-  label: string;
-  detail: string;
-  /** A name of VS Code's icon set. */
-  icon: string;
-  location: Location | null;
-  steps: Step[];
+export interface Status {
+  roots: RootStatus[];
 }
 
-/** The chain of the symbol at a position. */
-export interface Chain {
-  subject: string;
-  steps: Step[];
+/** A place of an answer, as `torchtalkd trace --json` prints it. */
+export interface Item {
+  role: string;
+  symbol: string;
+  operator: string;
+  dispatch_key: string;
+  evidence: string;
+  file: string;
+  line: number;
+  note?: string;
+  via?: string;
+  uri: string;
 }
+
+export interface Trace {
+  query: string;
+  subjects: string[];
+  items: Item[];
+  revision: number;
+  /** The whole answer as the command line prints it, and the folder that its paths are relative to. */
+  text: string;
+  root: string;
+}
+
+export type Focus = "full" | "yaml" | "dispatch";
 
 export interface TraceParams {
-  name: string;
-  focus: "full" | "yaml" | "dispatch";
-  /** The document that the question is asked from: it says which root is meant. */
-  uri: string | null;
-}
-
-export interface TraceResult {
-  text: string;
-  /** The folder that the paths in the text are relative to. */
-  root: string;
+  name?: string;
+  textDocument?: TextDocumentIdentifier;
+  position?: Position;
+  focus: Focus;
 }
 
 export const statusChanged = new NotificationType<Status>("torchtalk/status");
 export const askStatus = new RequestType<null, Status, void>("torchtalk/status");
-export const askOperator = new RequestType<TextDocumentPositionParams, Chain | null, void>("torchtalk/operator");
-export const askTrace = new RequestType<TraceParams, TraceResult, void>("torchtalk/trace");
+export const askTrace = new RequestType<TraceParams, Trace | null, void>("torchtalk/trace");

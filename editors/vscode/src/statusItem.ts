@@ -1,8 +1,7 @@
 /** The item in the status bar: indexing, ready, how many files wait. */
 
-import * as path from "node:path";
 import { MarkdownString, StatusBarAlignment, ThemeColor, window, type Disposable, type StatusBarItem } from "vscode";
-import type { Status } from "./protocol";
+import type { RootStatus, Status } from "./protocol";
 
 export class StatusItem implements Disposable {
   private readonly item: StatusBarItem = window.createStatusBarItem("torchtalk.status", StatusBarAlignment.Left, 0);
@@ -24,28 +23,20 @@ export class StatusItem implements Disposable {
   }
 
   shows(status: Status): void {
-    const where = status.root ? `${path.basename(status.root)} (${status.harness}), revision ${status.revision}` : "";
-    const lines = [where, status.note].filter((line) => line);
-    switch (status.state) {
-      case "indexing": {
-        const share = status.total ? ` ${Math.floor((100 * status.done) / status.total)} %` : "";
-        this.set(`$(sync~spin) torchtalkd${share}`, ["The tree is being read.", ...lines].join("\n\n"));
-        break;
-      }
-      case "waiting": {
-        const files = status.waiting === 1 ? "1 file waits" : `${status.waiting} files wait`;
-        this.set(`$(sync~spin) torchtalkd: ${files}`, [`${files} to be read again.`, ...lines].join("\n\n"));
-        break;
-      }
-      case "error":
-        this.set("$(warning) torchtalkd", lines.join("\n\n"), "statusBarItem.warningBackground");
-        break;
-      case "nothing":
-        this.set("$(circle-slash) torchtalkd", ["No source tree is known.", ...lines].join("\n\n"));
-        break;
-      case "ready":
-        this.set("$(check) torchtalkd", ["The index is current.", ...lines].join("\n\n"));
-        break;
+    const roots = status.roots;
+    const tooltip = roots.map(sentence).join("\n\n");
+    const indexing = roots.find((root) => root.indexing);
+    const waiting = roots.reduce((sum, root) => sum + root.waiting, 0);
+    if (roots.length === 0) {
+      this.set("$(circle-slash) torchtalkd", "No source tree is known: open one, or name it in torchtalk.source.");
+    } else if (indexing) {
+      this.set(`$(sync~spin) torchtalkd ${Math.floor(indexing.percent)} %`, tooltip);
+    } else if (roots.some((root) => root.error)) {
+      this.set("$(warning) torchtalkd", tooltip, "statusBarItem.warningBackground");
+    } else if (waiting > 0) {
+      this.set(`$(sync~spin) torchtalkd: ${filesWait(waiting)}`, tooltip);
+    } else {
+      this.set("$(check) torchtalkd", tooltip);
     }
   }
 
@@ -59,4 +50,19 @@ export class StatusItem implements Disposable {
     this.item.tooltip = new MarkdownString().appendText(tooltip);
     this.item.backgroundColor = background ? new ThemeColor(background) : undefined;
   }
+}
+
+/** What is to be said of one tree. */
+export function sentence(root: RootStatus): string {
+  const state = root.indexing
+    ? `${Math.floor(root.percent)} % of it is read`
+    : root.waiting > 0
+      ? `${filesWait(root.waiting)} to be read again`
+      : "current";
+  const said = `${root.root} (${root.harness}), revision ${root.revision}: ${state}`;
+  return [said, root.error, root.note].filter((text) => text).join(". ");
+}
+
+function filesWait(count: number): string {
+  return count === 1 ? "1 file waits" : `${count} files wait`;
 }

@@ -14,7 +14,7 @@ import {
   type TextDocument,
   type TextDocumentContentProvider,
 } from "vscode";
-import type { TraceResult } from "./protocol";
+import type { Trace } from "./protocol";
 
 const SCHEME = "torchtalk";
 /** A path and a line, as the command line prints them. */
@@ -23,7 +23,7 @@ const PLACE = /(?<![\w./-])([\w.+-]+(?:\/[\w.+-]+)+):(\d+)\b/g;
 const MOST = 50;
 
 export class TraceTexts implements TextDocumentContentProvider, DocumentLinkProvider, Disposable {
-  private readonly texts = new Map<string, TraceResult>();
+  private readonly texts = new Map<string, Trace>();
   private readonly disposables: Disposable[];
   private count = 0;
 
@@ -35,7 +35,7 @@ export class TraceTexts implements TextDocumentContentProvider, DocumentLinkProv
   }
 
   /** Opens an answer beside the editor. */
-  async show(title: string, result: TraceResult): Promise<void> {
+  async show(title: string, result: Trace): Promise<void> {
     const name = title.replace(/[^\w.:]/g, "_");
     const uri = Uri.from({ scheme: SCHEME, path: `/${++this.count}/${name}.txt` });
     this.texts.set(uri.path, result);

@@ -30,12 +30,17 @@ function M.status()
   local status = client and told[client.id]
   if not status then
     return ''
-  elseif status.state == 'indexing' and status.total > 0 then
-    return ('torchtalkd %d %%'):format(math.floor(100 * status.done / status.total))
-  elseif status.state == 'waiting' then
-    return ('torchtalkd: %d waiting'):format(status.waiting)
   end
-  return 'torchtalkd: ' .. status.state
+  local waiting = 0
+  for _, root in ipairs(status.roots) do
+    if root.indexing then
+      return ('torchtalkd %d %%'):format(math.floor(root.percent))
+    elseif root.error ~= '' then
+      return 'torchtalkd: trouble'
+    end
+    waiting = waiting + root.waiting
+  end
+  return waiting > 0 and ('torchtalkd: %d waiting'):format(waiting) or 'torchtalkd'
 end
 
 ---Shows a text in a split of its own. gF on a place goes there: the window's folder is the root.
@@ -71,61 +76,85 @@ local function ask(method, params, answered)
   end, buffer)
 end
 
+local function nothing(result)
+  if not result or result == vim.NIL then
+    vim.notify('torchtalkd: nothing is known by that name', vim.log.levels.INFO)
+    return true
+  end
+  return false
+end
+
 ---Shows an operator's chain, or a part of it.
----@param name string '' means the word under the cursor.
+---@param name string '' means the symbol under the cursor.
 ---@param focus 'full'|'yaml'|'dispatch'
 function M.trace(name, focus)
-  name = name ~= '' and name or vim.fn.expand('<cword>')
-  ask('torchtalk/trace', function(_, buffer)
-    return { name = name, focus = focus, uri = vim.uri_from_bufnr(buffer) }
+  ask('torchtalk/trace', function(client)
+    if name ~= '' then
+      return { name = name, focus = focus }
+    end
+    local params = vim.lsp.util.make_position_params(0, client.offset_encoding)
+    return vim.tbl_extend('error', params, { focus = focus })
   end, function(result)
-    show(focus == 'full' and name or name .. '.' .. focus, result.text, result.root)
+    if not nothing(result) then
+      local title = result.subjects[1] or name
+      show(focus == 'full' and title or title .. '.' .. focus, result.text, result.root)
+    end
   end)
 end
 
 ---Fills the quickfix list with the chain of the symbol under the cursor.
 function M.chain()
-  ask('torchtalk/operator', function(client)
-    return vim.lsp.util.make_position_params(0, client.offset_encoding)
-  end, function(chain)
-    if not chain or chain == vim.NIL then
-      vim.notify('torchtalkd: nothing is known at the cursor', vim.log.levels.INFO)
+  ask('torchtalk/trace', function(client)
+    local params = vim.lsp.util.make_position_params(0, client.offset_encoding)
+    return vim.tbl_extend('error', params, { focus = 'full' })
+  end, function(result)
+    if nothing(result) then
       return
     end
-    local client = client_of(0)
     local items = {}
-    local function add(steps, under)
-      for _, step in ipairs(steps) do
-        if step.location and step.location ~= vim.NIL then
-          local item = vim.lsp.util.locations_to_items({ step.location }, client.offset_encoding)[1]
-          item.text = ('%s%s  %s'):format(under, step.label, step.detail)
-          items[#items + 1] = item
-        end
-        add(step.steps, step.label .. ' > ')
+    for _, place in ipairs(result.items) do
+      if place.file ~= '' then
+        local said = { place.role, place.dispatch_key or '', place.symbol, place.note or '' }
+        items[#items + 1] = {
+          filename = vim.uri_to_fname(place.uri),
+          lnum = place.line,
+          text = table.concat(
+            vim.tbl_filter(function(text)
+              return type(text) == 'string' and text ~= ''
+            end, said),
+            '  '
+          ),
+        }
       end
     end
-    add(chain.steps, '')
-    vim.fn.setqflist({}, ' ', { title = chain.subject, items = items })
+    vim.fn.setqflist({}, ' ', { title = result.subjects[1], items = items })
     vim.cmd('botright copen')
   end)
 end
 
----Says how far the index is.
+---Says how far the indexes are.
 function M.report()
   ask('torchtalk/status', function()
-    return vim.NIL
+    return vim.empty_dict()
   end, function(status)
-    local parts = { status.root ~= '' and status.root or 'no source tree is known', status.state }
-    if status.revision > 0 then
-      parts[#parts + 1] = 'revision ' .. status.revision
+    local lines = {}
+    for _, root in ipairs(status.roots) do
+      local said = { ('%s (%s), revision %d'):format(root.root, root.harness, root.revision) }
+      if root.indexing then
+        said[#said + 1] = ('%d %% read'):format(math.floor(root.percent))
+      end
+      if root.waiting > 0 then
+        said[#said + 1] = root.waiting .. ' files wait'
+      end
+      vim.list_extend(said, { root.error, root.note })
+      lines[#lines + 1] = table.concat(
+        vim.tbl_filter(function(text)
+          return text ~= ''
+        end, said),
+        ', '
+      )
     end
-    if status.waiting > 0 then
-      parts[#parts + 1] = status.waiting .. ' files wait'
-    end
-    if status.note ~= '' then
-      parts[#parts + 1] = status.note
-    end
-    vim.notify('torchtalkd: ' .. table.concat(parts, ', '))
+    vim.notify('torchtalkd: ' .. (#lines > 0 and table.concat(lines, '\n') or 'no source tree is known'))
   end)
 end
 
