@@ -220,7 +220,10 @@ def test_the_whole_chain(editor: Editor, script: str) -> None:
     found = editor.ask("torchtalk/trace", {**place, "focus": "dispatch"})
     assert found["subjects"] == ["aten::mm"]
     assert any(item["uri"].endswith("Blas.cu") for item in found["items"])
-    assert editor.ask("torchtalk/trace", {"name": "torch.matmul"})["subjects"] == ["aten::matmul"]
+    of_name = editor.ask("torchtalk/trace", {"name": "torch.matmul"})
+    assert of_name["subjects"] == ["aten::matmul"]
+    assert of_name["text"].startswith("aten::matmul")
+    assert of_name["items"][0]["uri"].startswith(f"file://{of_name['root']}/")
     assert editor.ask("torchtalk/trace", {"name": "no.such.name"}) is None
     assert editor.ask("torchtalk/trace", {"textDocument": 7}) is None
 

@@ -2,7 +2,8 @@
 
 `torchtalk/status` is a request, and a notification to clients when it changes. `torchtalk/trace`
 takes `{textDocument, position}` or `{name}` with a `focus`, and gives the object that
-`torchtalkd trace --json` prints, each item with its `uri`.
+`torchtalkd trace --json` prints, each item with its `uri`; `text` is what it prints without, and
+`root` the folder that its paths are relative to.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from lsprotocol import types
 from pygls.lsp.server import LanguageServer
 
 from torchtalkd.frontends.lsp.desk import Asked, Desk, Reply
+from torchtalkd.frontends.text import as_text
 from torchtalkd.queries.answers import as_json
 from torchtalkd.queries.definition import asked as meant_subjects
 from torchtalkd.queries.meant import Meant
@@ -39,6 +41,7 @@ def add_to(server: LanguageServer, desk: Desk) -> None:
             found = as_json(answer)
             for item in found["items"]:
                 item["uri"] = asked.places.uri(item["file"])
+            found["text"], found["root"] = as_text(answer), asked.root.path
             return asked.reply(found, answer.items)
 
         if isinstance(name, str):
