@@ -13,11 +13,11 @@ import argparse
 import importlib
 import os
 import sys
-from collections.abc import Callable
 from types import ModuleType
 from typing import NoReturn
 
 from torchtalkd import __version__
+from torchtalkd.frontends.command.snapshot_arguments import add_snapshots
 
 COMMANDS = {
     # command: module of frontends.command that has a function of the command's last word, or of a
@@ -103,7 +103,10 @@ def _run(argv: list[str]) -> int:
         sys.stdout.flush()
         return int(stop.code or 0)
     if arguments.command == "mcp-serve":
-        return int(_bridge().serve(arguments.source, arguments.harness))
+        return int(_client("bridge").serve(arguments.source, arguments.harness))
+    if arguments.command == "lsp":
+        editor = _client("editor_messages").EDITOR
+        return int(_client("bridge").serve(arguments.source, arguments.harness, editor))
     if arguments.command in IN_DAEMON and not (arguments.no_daemon or os.environ.get("TORCHTALK_NO_DAEMON")):
         from torchtalkd.frontends.command.remote import through_daemon
 
@@ -118,10 +121,10 @@ def _run(argv: list[str]) -> int:
     return code
 
 
-def _bridge() -> ModuleType:
-    """The agents' bridge, of the package that is installed as torchtalkd_clients."""
+def _client(name: str) -> ModuleType:
+    """A module of the package that is installed as torchtalkd_clients."""
     try:
-        return importlib.import_module("torchtalkd_clients.bridge")
+        return importlib.import_module(f"torchtalkd_clients.{name}")
     except ModuleNotFoundError:
         # A checkout that is run as it stands has the package under its folder's name.
         from importlib.util import module_from_spec, spec_from_file_location
@@ -132,7 +135,7 @@ def _bridge() -> ModuleType:
             raise
         package = sys.modules["torchtalkd_clients"] = module_from_spec(spec)
         spec.loader.exec_module(package)
-        return importlib.import_module("torchtalkd_clients.bridge")
+        return importlib.import_module(f"torchtalkd_clients.{name}")
 
 
 def explained(error: Exception) -> tuple[str, int]:
@@ -214,7 +217,7 @@ def parser() -> argparse.ArgumentParser:
         "--workers", type=_positive, metavar="N", help="processes (default: one for each CPU)"
     )
     _query(update)
-    _snapshots(command)
+    add_snapshots(command, query=_query, json=_json, positive=_positive)
 
     status = command("status", "Say what is indexed, what could not be read, and which daemon runs")
     status.add_argument("--socket", action="store_true", help="only print the path of the daemon's socket")
@@ -251,6 +254,11 @@ def parser() -> argparse.ArgumentParser:
     serve = command("mcp-serve", "Serve an agent over stdio (MCP); the agent's client starts this")
     _tree(serve)
 
+    editor = command("lsp", "Serve an editor over stdio (LSP); the editor starts this")
+    _tree(editor)
+    # What some clients add to every server's command line.
+    editor.add_argument("--stdio", action="store_true", help=argparse.SUPPRESS)
+
     stop = command("stop", "End the daemon; the next question starts a new one")
     stop.add_argument("--all", action="store_true", help="those of other versions, too")
     _json(stop)
@@ -261,53 +269,6 @@ def parser() -> argparse.ArgumentParser:
     forget = command("forget", "Forget a source tree and delete its index")
     forget.add_argument("path")
     return parser
-
-
-def _snapshots(command: Callable[..., _Parser]) -> None:
-    """The commands about named copies of the index."""
-    under = command("snapshot", "Save, load, compare and carry named copies of the index").add_subparsers(
-        prog="torchtalkd snapshot",
-        dest="part",
-        required=True,
-        metavar="save|load|list|delete|prune|diff|export|import",
-    )
-
-    def part(name: str, help: str) -> _Parser:
-        made = command(f"snapshot {name}", help, under=under)
-        made.set_defaults(command=f"snapshot {name}")
-        return made
-
-    save = part("save", "Save the index under a name, in place of a snapshot of that name")
-    save.add_argument("name", help="up to three parts: main/abc1234/v1")
-    _query(save)
-    load = part("load", "Put a snapshot in place of the index, and read again what differs from the tree")
-    load.add_argument("name", nargs="?")
-    load.add_argument(
-        "--nearest", action="store_true", help="that of the same content, commit or nearest ancestor"
-    )
-    load.add_argument("--force", action="store_true", help="also one that is of other code")
-    _query(load)
-    _json(part("list", "List the snapshots, with their sizes"))
-    delete = part("delete", "Delete a snapshot")
-    delete.add_argument("name")
-    _json(delete)
-    prune = part("prune", "Delete all but the newest snapshots of each kind of tree")
-    prune.add_argument("--keep", type=_positive, required=True, metavar="N", help="how many stay")
-    _json(prune)
-    diff = part(
-        "diff", "Say what differs between two snapshots, in files and in operators, kernels and tests"
-    )
-    diff.add_argument("left", help="a snapshot, or `current`: the live index")
-    diff.add_argument("right", help="the same")
-    _query(diff)
-    export = part("export", "Write a snapshot into a file, for another machine")
-    export.add_argument("name")
-    export.add_argument("-o", "--output", metavar="FILE", help="(default: its name, in the current folder)")
-    _json(export)
-    taken = part("import", "Take in a snapshot from a file")
-    taken.add_argument("file", metavar="FILE")
-    taken.add_argument("--name", metavar="NEW", help="what to call it here")
-    _json(taken)
 
 
 def _harness(commands: argparse._SubParsersAction[_Parser]) -> None:

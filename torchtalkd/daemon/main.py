@@ -42,19 +42,26 @@ def _serve(claimed: Claim, build: str, started: float, ready: int) -> None:
 
     start_log(claimed.path.with_suffix(".log"))
     log.info("started: process %d, build %s", os.getpid(), build)
+
+    async def serve() -> None:
+        await server.serve()
+        claimed.leave()
+        log.info("ended: process %d", os.getpid())
+        # From here, as asyncio would wait for every task that it cancels at its end, and one that has
+        # just begun a process may never come back. Nothing has anything to finish: neither tasks nor
+        # threads that are in the midst of a question.
+        os._exit(0)
+
     try:
         server = Server(claimed, build, started)
         _report(ready, f"ready {claimed.path}")
         clear_old(claimed.path.parent, build)
-        asyncio.run(server.serve())
+        asyncio.run(serve())
     except Exception:
         log.exception("ended by a mistake of its own")
         raise
     finally:
         claimed.leave()
-        log.info("ended: process %d", os.getpid())
-    # Threads that are in the midst of a question have nothing to finish.
-    os._exit(0)
 
 
 def _report(ready: int, line: str) -> None:

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Protocol, TypeVar
+from typing import NamedTuple, Protocol, TypeVar
 
+from torchtalkd.overlay import Overlay
+from torchtalkd.spots import Spot
 from torchtalkd.store.view import View
 
 T = TypeVar("T")
@@ -67,12 +69,14 @@ class RootState:
 class RootHandle(Protocol):
     """One root, as one client sees it."""
 
-    def ask(self, question: Callable[[View], T], *, wait: bool = False) -> Awaitable[T]:
+    def ask(
+        self, question: Callable[[View], T], patience: float = ..., *, wait: bool = False
+    ) -> Awaitable[T]:
         """The answer of `question`, run in a thread with a View of the newest revision.
 
-        Waits a moment for what has changed in the tree to be read, with `wait` up to two seconds;
-        an answer says how many files wait, and where the tree is now. Cancelling it stops the
-        question. Raises NotReady while there is no index at all, and what `question` raises.
+        Waits a moment (`patience`, in seconds) for what has changed in the tree to be read, with `wait`
+        up to two seconds; an answer says how many files wait, and where the tree is now. Cancelling
+        it stops the question. Raises NotReady while there is no index at all, and what `question` raises.
         """
         ...
 
@@ -87,4 +91,66 @@ class Host(Protocol):
     def root(self, source: str | None, harness: str | None) -> RootHandle:
         """The root that a client means, opened and indexed in the background. Returns at once;
         a wrong root shows as `state().error` and as NotReady."""
+        ...
+
+
+class Draft(Protocol):
+    """One state of an editor's text, read."""
+
+    @property
+    def data(self) -> bytes:
+        """The text."""
+        ...
+
+    @property
+    def overlay(self) -> Overlay:
+        """What it says."""
+        ...
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all of it was read as it is now."""
+        ...
+
+
+class Reader(Protocol):
+    """How texts are read that belong to a root, or that ask about it. Pure: opens no file."""
+
+    def language(self, path: str) -> str:
+        """What a file is read as, by its path from the root; '' for nothing."""
+        ...
+
+    def draft(self, path: str, data: bytes, former: Draft | None, *, whole: bool) -> Draft:
+        """A text's draft; `former` is that of an earlier state. `whole` asks for all of it to be read."""
+        ...
+
+    def spot(self, path: str, data: bytes, line: int, column: int) -> Spot | None:
+        """What stands at a place of a Python text (line from 1, column in bytes from 0)."""
+        ...
+
+
+class OpenRoot(NamedTuple):
+    """A root that an editor works in, or asks about."""
+
+    path: str
+    """Its folder, absolute, symbolic links resolved."""
+    handle: RootHandle
+    reader: Reader
+
+
+class EditorHost(Protocol):
+    """What an editor's server asks of the daemon: the roots of its folders."""
+
+    def around(self, folder: str) -> Awaitable[OpenRoot]:
+        """The root that a folder is in. Raises NotReady where it is in none."""
+        ...
+
+    def configured(self) -> Awaitable[OpenRoot]:
+        """The root that is meant where no folder says: named on the command line, in the environment
+        or in the configuration. Raises NotReady where none is."""
+        ...
+
+    @property
+    def is_named(self) -> bool:
+        """Whether the client named a root that all its folders shall be answered from."""
         ...

@@ -102,6 +102,8 @@ class Item:
     """A word more: a formula, what an alias stands for."""
     declares: bool = False
     """A declaration only, not the definition."""
+    column: int = 0
+    """0-based, in bytes, of the name."""
 
 
 @dataclass(frozen=True, slots=True)

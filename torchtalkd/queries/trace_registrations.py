@@ -27,8 +27,10 @@ _YAML = "native_functions"
 _PYTHON: Final = keys.space(keys.py(""))
 
 
-def registration_items(view: View, family: Family, overloads: frozenset[str]) -> Iterator[Item]:
-    """Each registration in code, then the function that it names."""
+def registration_items(
+    view: View, family: Family, overloads: frozenset[str], *, behind: bool = True
+) -> Iterator[Item]:
+    """Each registration in code, then the function that it names; with `behind` what that ends in, too."""
     for definition in view.definitions(keys.op(family.base)):
         fact = definition.fact
         if fact.kind not in ("registration", "schema") or fact.convention == _YAML:
@@ -40,12 +42,12 @@ def registration_items(view: View, family: Family, overloads: frozenset[str]) ->
         registers = fact.kind == "registration" or (fact.detail or {}).get("lambda")
         if not registers and not view.targets(definition):
             continue
-        yield from _items(view, definition, operator_of(family, fact.name, overloads))
+        yield from _items(view, definition, operator_of(family, fact.name, overloads), behind)
     for made in macros.made_for(view, family.base):
         if made.kind in ("registration", "schema") and is_meant(
             family, made.name, overloads, targets.names(view, made.use.file, _namespace(made.name))
         ):
-            yield from _made_items(view, made, operator_of(family, made.name, overloads))
+            yield from _made_items(view, made, operator_of(family, made.name, overloads), behind)
 
 
 def is_meant(family: Family, name: str, overloads: frozenset[str], namespaces: Sequence[str] = ()) -> bool:
@@ -82,7 +84,7 @@ def role_of(dispatch_key: str) -> str:
     return next((role for begin, role in ROLE_OF_KEY if dispatch_key.startswith(begin)), "registration")
 
 
-def _items(view: View, registration: FiledDefinition, operator: str) -> Iterator[Item]:
+def _items(view: View, registration: FiledDefinition, operator: str, behind: bool) -> Iterator[Item]:
     fact = registration.fact
     block = block_of(view, registration)
     detail = fact.detail or {}
@@ -112,7 +114,7 @@ def _items(view: View, registration: FiledDefinition, operator: str) -> Iterator
             yield from _python_kernels(view, registration, target, operator, dispatch_key)
             continue
         links = target_functions(view, target.fact.name, registration)
-        yield from _kernels(view, links, role, operator, dispatch_key, registration)
+        yield from _kernels(view, links, role, operator, dispatch_key, registration, behind)
 
 
 def _python_kernels(
@@ -132,7 +134,13 @@ def _python_kernels(
 
 
 def _kernels(
-    view: View, links: list[Link], role: str, operator: str, dispatch_key: str, declared: FiledDefinition
+    view: View,
+    links: list[Link],
+    role: str,
+    operator: str,
+    dispatch_key: str,
+    declared: FiledDefinition,
+    behind: bool,
 ) -> Iterator[Item]:
     """The functions registered, and for a kernel proper what it ends in."""
     for link in links:
@@ -144,7 +152,7 @@ def _kernels(
             dispatch_key=dispatch_key,
             declared=declared,
         )
-        if role == "registration":
+        if role == "registration" and behind:
             yield from trace_kernels.behind_items(view, link.definition, operator, dispatch_key)
 
 
@@ -222,7 +230,7 @@ def namespaces_of(view: View, place: FiledDefinition) -> list[str]:
     return [*found, ""]
 
 
-def _made_items(view: View, made: macros.Made, operator: str) -> Iterator[Item]:
+def _made_items(view: View, made: macros.Made, operator: str, behind: bool) -> Iterator[Item]:
     dispatch_key = dispatch_keys.canonical(made.dispatch_key, view.rules)
     role = role_of(dispatch_key)
     block = block_of(view, made.use)
@@ -243,7 +251,8 @@ def _made_items(view: View, made: macros.Made, operator: str) -> Iterator[Item]:
         guard=made.use.fact.guard,
         note=f"made by {made.macro.fact.name}",
     )
-    yield from _kernels(view, _made_functions(view, made), role, operator, dispatch_key, made.use)
+    links = _made_functions(view, made)
+    yield from _kernels(view, links, role, operator, dispatch_key, made.use, behind)
 
 
 def _made_functions(view: View, made: macros.Made) -> list[Link]:
