@@ -30,12 +30,14 @@ class Parameter(NamedTuple):
 
 
 _WAIT: Final = Parameter(flag=True, default=False)
+_ALL_ROOTS: Final = Parameter(flag=True, default=False)
 
 TOOLS: Final[Mapping[str, Mapping[str, Parameter]]] = {
     "get_status": {"wait": _WAIT},
     "trace": {
         "func": Parameter(required=True),
         "focus": Parameter(choices=FOCUSES, default="full"),
+        "all_roots": _ALL_ROOTS,
         "wait": _WAIT,
     },
     "search": {
@@ -43,6 +45,7 @@ TOOLS: Final[Mapping[str, Mapping[str, Parameter]]] = {
         "mode": Parameter(choices=MODES, default="bindings"),
         "backend": Parameter(),
         "limit": Parameter(number=True, default=10),
+        "all_roots": _ALL_ROOTS,
         "wait": _WAIT,
     },
 }
