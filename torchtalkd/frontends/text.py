@@ -13,12 +13,11 @@ from dataclasses import dataclass
 from textwrap import wrap
 from typing import Final, NamedTuple
 
+from torchtalkd.frontends.standing_text import external_text, root_lines, standing_words, unread_lines
 from torchtalkd.queries.answers import (
     ROLES,
     Answer,
-    External,
     Item,
-    Standing,
     StatusAnswer,
     Subject,
     packet_and_overload,
@@ -133,7 +132,7 @@ def _fits(text: str) -> bool:
 
 
 def _joined(answer: Answer, groups: Sequence[tuple[str, Sequence[_Row]]], caps: _Caps) -> str:
-    lines = [_head(answer), *_unread(answer.standing), *_roots(answer), *_meanings(answer)]
+    lines = [_head(answer), *unread_lines(answer.standing), *root_lines(answer), *_meanings(answer)]
     cut = False
     for title, rows in groups:
         limit = caps.leading if title in _LEADING else caps.further if title.startswith(_ENDS) else caps.own
@@ -161,11 +160,15 @@ def _head(answer: Answer) -> str:
             if answer.shown < answer.total
             else f"{answer.total} found"
         )
-        return " · ".join((f"search {_asked(answer)}, {answer.focus}", shown, *_standing(answer.standing)))
+        return " · ".join(
+            (f"search {_asked(answer)}, {answer.focus}", shown, *standing_words(answer.standing))
+        )
     subject = next((s for s in answer.subjects if s.answered), answer.subjects[0])
     elsewhere = f", in {subject.root}" if subject.root else ""
     places = f"{answer.total} {'place' if answer.total == 1 else 'places'}"
-    return " · ".join((f"{subject.name}, {_kind(subject)}{elsewhere}", places, *_standing(answer.standing)))
+    return " · ".join(
+        (f"{subject.name}, {_kind(subject)}{elsewhere}", places, *standing_words(answer.standing))
+    )
 
 
 def _kind(subject: Subject) -> str:
@@ -175,41 +178,6 @@ def _kind(subject: Subject) -> str:
         listed = ", ".join(overloads[:8]) + (", …" if len(overloads) > 8 else "")
         said = f"operator with {len(overloads)} overloads ({listed})"
     return f"{said}, {subject.note}" if subject.note else said
-
-
-def _standing(standing: Standing) -> Iterable[str]:
-    yield f"revision {standing.revision}"
-    if standing.commit:
-        yield f"commit {standing.commit[:10]}" + (f" on {standing.branch}" if standing.branch else "")
-    if standing.waiting or not standing.complete:
-        waiting = (
-            f"{standing.waiting} files still to be read" if standing.waiting else "some files are not read"
-        )
-        yield f"INCOMPLETE: {waiting}"
-
-
-def _unread(standing: Standing) -> Iterable[str]:
-    """What of the yaml files is missing from any answer."""
-    for said in standing.unread[:_MOST_UNREAD]:
-        yield f"NOT READ: {said}"
-    if len(standing.unread) > _MOST_UNREAD:
-        yield f"NOT READ: {len(standing.unread) - _MOST_UNREAD} entries more; see status"
-
-
-_MOST_UNREAD: Final = 3
-
-
-def _roots(answer: Answer) -> Iterable[str]:
-    """The other roots, each with its revision, what is missing of them, and who refers to the subject."""
-    for other in answer.others:
-        yield " · ".join((f"with {other.root} ({other.harness})", *_standing(other.standing)))
-        yield from _unread(other.standing)
-    yield from (f"NOTE: {note}" for note in answer.notes)
-    for used in answer.uses:
-        places = "1 place" if used.places == 1 else f"{used.places:,} places"
-        files = "1 file" if used.files == 1 else f"{used.files:,} files"
-        first = f" (the first {used.shown} below)" if used.shown < used.places else ""
-        yield f"used in {used.root or answer.root} ({used.harness}): {places} in {files}{first}"
 
 
 def _meanings(answer: Answer) -> Iterable[str]:
@@ -260,7 +228,11 @@ def _not_found(answer: Answer) -> str:
     else:
         where = "these trees" if answer.others else "this tree"
         head = f"Function not found: nothing in {where} is called {_asked(answer)}"
-    lines = [" · ".join((head, *_standing(answer.standing))), *_unread(answer.standing), *_roots(answer)]
+    lines = [
+        " · ".join((head, *standing_words(answer.standing))),
+        *unread_lines(answer.standing),
+        *root_lines(answer),
+    ]
     if answer.nearest:
         lines.append("Spelled alike: " + ", ".join(answer.nearest))
     return "\n".join(printable(line) for line in lines)
@@ -383,7 +355,7 @@ def _overloads(items: Sequence[Item], families: Sequence[frozenset[str]]) -> str
 def _status(answer: StatusAnswer) -> str:
     version = f" {answer.version}" if answer.version else ""
     head = f"{answer.root} · {answer.harness}{version} · {answer.files} files"
-    lines = [" · ".join((head, *_standing(answer.standing)))]
+    lines = [" · ".join((head, *standing_words(answer.standing)))]
     if answer.counts:
         counted = [f"{count} {kind.replace('_', ' ')}" for kind, count in answer.counts.items()]
         lines.extend(wrap("definitions: " + ", ".join(counted), _WIDTH, subsequent_indent="  "))
@@ -397,16 +369,6 @@ def _status(answer: StatusAnswer) -> str:
     if left > 0 and answer.problem_samples:
         lines.append(f"  … {left} more problems")
     return "\n".join(printable(line)[:LONGEST_LINE] for line in lines)
-
-
-def external_text(e: External) -> str:
-    """What a tree takes from one framework, and where that lies."""
-    return (
-        f"external references: {e.imports:,} imports to {e.base} from {e.importing:,} modules"
-        f" ({e.library_imports:,} from {e.library_importing:,} without tests),"
-        f" {e.includes:,} includes, {e.uses:,} uses in {e.using:,} files;"
-        f" {f'joined to {e.root}' if e.root else f'no tree of {e.base} is known'}"
-    )
 
 
 def printable(text: str) -> str:

@@ -149,12 +149,12 @@ def _of(other: Other, item: Item) -> Item:
 
 
 def _joined(view: View, answer: Answer, others: Others) -> Answer:
-    """The answer with what its Python functions take from the bases, each name with its place there,
-    and the kernels of the operators among them."""
+    """The answer with what its Python functions and aliases take from the bases, each name with its
+    place there, and the kernels of the operators among them."""
     wants: dict[str, None] = {}
     found: list[Item] = []
     for subject in answer.subjects:
-        if subject.answered and subject.kind == "Python function":
+        if subject.answered and subject.kind in ("Python function", "Python alias"):
             taken = list(_taken(view, subject))[:MOST_JOINED]
             wants.update((base, None) for base, _, _ in taken)
             found.extend(_joined_items(view, subject, taken, others))
@@ -162,22 +162,24 @@ def _joined(view: View, answer: Answer, others: Others) -> Answer:
     return replace(answer, items=(*answer.items, *found), total=answer.total + len(found), wants=wanted)
 
 
-def _taken(view: View, function: Subject) -> Iterator[tuple[str, str, Item]]:
-    """The names of a framework that a Python function's body calls: framework, name, first place."""
+def _taken(view: View, subject: Subject) -> Iterator[tuple[str, str, Item]]:
+    """The names of a framework that a Python function's body calls, or that an alias stands for:
+    framework, name, first place."""
     seen: set[str] = set()
-    for number in function.ids:
+    for number in subject.ids:
         definition = view.definition(number)
         if definition is None or definition.file.language != "python":
             continue
-        for reference in view.inside(definition):
+        alias = definition.fact.kind == "alias"
+        for reference in view.targets(definition) if alias else view.inside(definition):
             fact = reference.fact
-            if fact.kind != "call" or fact.name in seen:
+            if fact.kind != ("target" if alias else "call") or fact.name in seen:
                 continue
             seen.add(fact.name)
             base = base_of(view.rules.bases, fact.name)
             # An operator that this tree registers is its own, though its name begins with torch.ops.
             if base and not _is_own(view, fact.name):
-                note = f"called by {definition.fact.name}"
+                note = f"{'as' if alias else 'called by'} {definition.fact.name}"
                 place = definition.file.path, fact.line
                 yield base, fact.name, Item("external", fact.name, *place, "declared", kind="use", note=note)
 

@@ -111,7 +111,7 @@ class Place(NamedTuple):
     file: str
     line: int
     operator: str = ""
-    """The operator that it is, `aten::matmul`; '' for anything else."""
+    """The operator that it is, or that the function there calls, `aten::matmul`; '' for none."""
 
 
 def place_in(base: View, name: str) -> Place | None:
@@ -134,17 +134,23 @@ def _header(base: View, name: str) -> Place | None:
 
 
 def _named(base: View, name: str) -> Place | None:
+    found: Place | None = None
+    operator = ""
     for subject in locate.locate(base, name).subjects:
-        if subject.kind == "operator" and subject.answered:
+        if not subject.answered:
+            continue
+        place = None
+        if subject.kind == "operator":
             family = operators.family(base, subject.name)
-            for entry in family.entries if family is not None else ():
-                if family is not None and family.full_name(entry) in subject.overloads:
-                    return Place(entry.file.path, entry.fact.line, family.name)
-        for number in subject.ids:
-            definition = base.definition(number)
-            if definition is not None:
-                return Place(definition.file.path, definition.fact.line)
-    return None
+            # A Python function may come first; the operator that it calls is known all the same.
+            operator = operator or (family.name if family is not None else "")
+            entries = family.entries if family is not None else ()
+            place = next((e for e in entries if family and family.full_name(e) in subject.overloads), None)
+        else:
+            place = next((d for n in subject.ids if (d := base.definition(n)) is not None), None)
+        if found is None and place is not None:
+            found = Place(place.file.path, place.fact.line)
+    return found and found._replace(operator=operator)
 
 
 def _edges(view: View) -> Iterator[Edge]:

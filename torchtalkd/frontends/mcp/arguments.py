@@ -37,16 +37,16 @@ TOOLS: Final[Mapping[str, Mapping[str, Parameter]]] = {
     "trace": {
         "func": Parameter(required=True),
         "focus": Parameter(choices=FOCUSES, default="full"),
-        "all_roots": _ALL_ROOTS,
         "wait": _WAIT,
+        "all_roots": _ALL_ROOTS,
     },
     "search": {
         "query": Parameter(required=True),
         "mode": Parameter(choices=MODES, default="bindings"),
         "backend": Parameter(),
         "limit": Parameter(number=True, default=10),
-        "all_roots": _ALL_ROOTS,
         "wait": _WAIT,
+        "all_roots": _ALL_ROOTS,
     },
 }
 """By tool, by argument; in the order in which they are listed."""

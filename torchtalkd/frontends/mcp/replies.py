@@ -11,7 +11,8 @@ from collections.abc import Iterator
 from typing import Final
 
 from torchtalkd.frontends.host import RootState, Watched
-from torchtalkd.frontends.text import as_text, external_text, printable
+from torchtalkd.frontends.standing_text import external_text
+from torchtalkd.frontends.text import as_text, printable
 from torchtalkd.queries.answers import Answer, StatusAnswer
 from torchtalkd.queries.ready import Ready
 
