@@ -159,7 +159,7 @@ def _dotted(view: View, text: str) -> list[Subject]:
     last = parts[-1]
     if view.count(keys.py(last), 20_000) >= 20_000:
         return []
-    ending = [d for d in python_definitions(view, last) if d.fact.name.endswith("." + text)]
+    ending = [d for d in python_definitions(view, last) if f".{d.fact.name}".endswith("." + text)]
     # A registry may hold a name with dots; an entry may be asked for as that of its registry.
     return (
         registry_subjects(view, text)
