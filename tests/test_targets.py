@@ -176,7 +176,8 @@ def test_the_only_target_without_sources_takes_what_no_other_has() -> None:
     ],
 )
 def test_a_definition_for_the_whole_folder_names_the_module(defining: str) -> None:
-    early, late = "add_library(early SHARED a.cpp)", "add_library(pack SHARED b.cpp)\nadd_library(none SHARED)"
+    early = "add_library(early SHARED a.cpp)"
+    late = "add_library(pack SHARED b.cpp)\nadd_library(none SHARED)"
     text = f"{early}\n{defining}\n{late}\n"
     made = found("csrc/CMakeLists.txt", text)
     assert {name: defines for name, (_, defines) in made.items()} == {

@@ -15,7 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Final, NamedTuple, TypeVar
 
-from torchtalkd.bases import Choice, Known, choose, given_base, known_root, known_roots
+from torchtalkd.bases import MOST_OTHERS, Choice, Known, choose, given_base, known_root, known_roots
 from torchtalkd.cache import index_folder
 from torchtalkd.config import ConfigError, read_config
 from torchtalkd.conventions import ManifestError
@@ -30,7 +30,7 @@ from torchtalkd.store.view import View
 
 T = TypeVar("T")
 
-MOST_TREES: Final = 8
+MOST_TREES: Final = MOST_OTHERS + 1
 """Trees that stay open; the one not asked about for longest is closed."""
 THREADS: Final = 4
 """For questions that take long; quick ones go one after the other (see `Tree`)."""

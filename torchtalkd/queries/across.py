@@ -153,7 +153,7 @@ def _joined(view: View, answer: Answer, others: Others) -> Answer:
     place there, and the kernels of the operators among them."""
     wants: dict[str, None] = {}
     found: list[Item] = []
-    for subject in answer.subjects:
+    for subject in answer.subjects if view.rules.bases else ():
         if subject.answered and subject.kind in ("Python function", "Python alias"):
             taken = list(_taken(view, subject))[:MOST_JOINED]
             wants.update((base, None) for base, _, _ in taken)
