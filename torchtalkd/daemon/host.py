@@ -56,6 +56,8 @@ class Around(NamedTuple):
     """The harness of the asked root and those that it extends."""
     notes: tuple[str, ...]
     """Of those that have none yet."""
+    unknown: tuple[str, ...]
+    """The wanted frameworks of which no root is known."""
 
 
 class Handle:
@@ -105,7 +107,7 @@ class Handle:
                 return answer
         tree = await self.tree()
         around = await self._host.around(tree, self._client, wants, base)
-        if wants is not None and not (around.trees or around.notes):
+        if wants is not None and not (around.trees or around.notes) and answer.found:
             return answer
 
         def asked(views: Sequence[View]) -> Answer:
@@ -113,7 +115,8 @@ class Handle:
                 Other(str(one.root.path), view, name)
                 for one, name, view in zip(around.trees, around.bases, views[1:], strict=True)
             ]
-            return question(views[0], Others(tuple(others), all_roots, around.names, around.notes))
+            found = Others(tuple(others), all_roots, around.names, around.notes, around.unknown)
+            return question(views[0], found)
 
         for one in around.trees:
             self._asked(one)
@@ -201,7 +204,8 @@ class Host:
                 bases.append(name)
             else:
                 notes.append(f"without {name or root.harness}: {other.why_not_ready()}")
-        return Around(tuple(trees), tuple(bases), asked.harnesses, tuple(notes))
+        unknown = set(asked.depends_on if wants is None else wants) - {choice.base for choice in choices}
+        return Around(tuple(trees), tuple(bases), asked.harnesses, tuple(notes), tuple(unknown))
 
     async def bases(self, tree: Tree, client: Client) -> dict[str, str]:
         """The root of each framework that a tree depends on, where one is known; nothing is opened."""

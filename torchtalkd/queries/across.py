@@ -137,7 +137,13 @@ def _from_base(view: View, own: Answer, name: str, focus: tracing.Focus, others:
             )
         if base == belongs:
             nearest = found.nearest or nearest
-    return replace(own, nearest=nearest, wants=tuple(ordered))
+    note = f"{belongs} has names like this, and no tree of it is known: `init` remembers one, --base names one"
+    return replace(
+        own,
+        nearest=nearest,
+        wants=tuple(ordered),
+        notes=(note,) if belongs in others.unknown else (),
+    )
 
 
 def _of(other: Other, item: Item) -> Item:

@@ -35,6 +35,8 @@ class Others(NamedTuple):
     the asked root."""
     notes: tuple[str, ...] = ()
     """Sentences: which root would have been looked into, and why it was not."""
+    unknown: tuple[str, ...] = ()
+    """The frameworks of which no root is known."""
 
     def base(self, name: str) -> Other | None:
         """The root that is a framework of `depends_on`."""

@@ -75,24 +75,23 @@ def asked_across(
             if not wants and base is None:
                 return answer
         with ExitStack() as opened:
-            names, others, kept, notes = _around(root, wants, base, opened)
-            if wants is not None and not (others or notes):
+            others, kept = _around(root, wants, base, opened)
+            if wants is not None and not (others.roots or others.notes) and answer.found:
                 return answer
-            answer = question(index.view, Others(tuple(others), all_roots, names, tuple(notes)))
-            return _true_now(answer, kept)
+            return _true_now(question(index.view, others), kept)
 
     return asked(root, ask)
 
 
 def _around(
     root: Root, wants: tuple[str, ...] | None, base: str | None, opened: ExitStack
-) -> tuple[tuple[str, ...], list[Other], dict[str, Kept], list[str]]:
-    """The harnesses of the asked root, the other roots that it looks into, their indexes by root, and
-    why one is left out."""
+) -> tuple[Others, dict[str, Kept]]:
+    """The other roots that a question looks into, all that are related where it `wants` None, and their
+    indexes by root."""
     config = read_config(os.environ)
     known = known_root(root.path, root.harness, os.environ, config=config)
     if known is None:
-        return (), [], {}, []
+        return NONE, {}
     given = given_base(base, cwd=Path.cwd(), environ=os.environ, config=config)
     choices = choose(known, known_roots(os.environ, config=config), wants=wants, given=given)
     others: list[Other] = []
@@ -106,7 +105,8 @@ def _around(
             continue
         kept[path] = found._replace(view=opened.enter_context(found.view))
         others.append(Other(path, found.view, choice.base))
-    return known.harnesses, others, kept, notes
+    unknown = set(known.depends_on if wants is None else wants) - {choice.base for choice in choices}
+    return Others(tuple(others), wants is None, known.harnesses, tuple(notes), tuple(unknown)), kept
 
 
 def _true_now(answer: Answer, kept: Mapping[str, Kept]) -> Answer:
