@@ -217,7 +217,7 @@ def waves(extension_tree: Path) -> Path:
 
 def test_the_commands_cross_roots(run: Run, mini_tree: Path, waves: Path) -> None:
     code, _, err = run("trace", "torch.mul", "--source", waves)
-    assert code == 1 and "pytorch has names like this, and no tree of it is known" in err
+    assert code == 1 and "pytorch has such names, and no tree of it is known" in err
     assert "no tree" not in run("trace", "nothing_like_it", "--source", waves)[2]
     run("index", "build", "--source", mini_tree)
     code, out, _ = run("trace", "torch.mul", "--source", waves, "--json")

@@ -13,13 +13,13 @@ import pytest
 
 from tests.daemons import PATIENCE, Home, new_home
 from tests.rpc import INITIALIZE, INITIALIZED, call
-from torchtalkd.config import remember_source
+from torchtalkd.config import config_path, remember_source
 from torchtalkd.daemon.freshness import Freshness
 from torchtalkd.daemon.host import Handle, Host
+from torchtalkd.frontends.host import NotReady
 from torchtalkd.queries import across
 from torchtalkd.queries.answers import Answer
 from torchtalkd.queries.others import Others
-from torchtalkd.roots import RootError
 from torchtalkd.store.view import View
 
 LONG = 30.0
@@ -193,8 +193,25 @@ def test_a_base_that_is_named_must_be_one(environ: dict[str, str], mini_tree: Pa
         handle = host.root(str(waves), None, cwd=str(mini_tree.parent), environment=environ)
         await (await handle.tree()).first()
         assert (await traced(handle, "torch.mul", base=mini_tree.name)).found
-        with pytest.raises(RootError, match="--base names"):
+        with pytest.raises(NotReady, match="--base names"):
             await traced(base, "torch.mul", base=str(waves))
+
+    hosted(work)
+
+
+def test_a_configuration_that_is_wrong_costs_the_other_roots_alone(
+    environ: dict[str, str], mini_tree: Path, waves: Path
+) -> None:
+    async def work(host: Host) -> None:
+        await opened(host, mini_tree, environ)
+        handle = await opened(host, waves, environ)
+        path = config_path(environ)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("wrong = [", "utf-8")
+        answer = await traced(handle, "waves.more.double")
+        assert answer.found and str(path) in answer.notes[0]
+        with pytest.raises(NotReady, match="not valid TOML"):
+            await handle.bases()
 
     hosted(work)
 

@@ -36,6 +36,8 @@ THREADS: Final = 4
 """For questions that take long; quick ones go one after the other (see `Tree`)."""
 REST_SECONDS: Final = 60.0
 """Without a question or a change for this long, caches are given back."""
+_WRONG: Final = (RootError, ConfigError, ManifestError, OSError)
+"""What is wrong with a root, or with what says which it is."""
 
 
 class Client(NamedTuple):
@@ -73,7 +75,7 @@ class Handle:
         """The tree that is meant. Raises NotReady where none is."""
         try:
             return await asyncio.shield(self._choosing)
-        except (RootError, ConfigError, ManifestError, OSError) as error:
+        except _WRONG as error:
             raise NotReady(str(error)) from error
 
     async def ask(
@@ -97,8 +99,8 @@ class Handle:
         all_roots: bool = False,
         base: str | None = None,
     ) -> Answer:
-        """See `frontends.host.RootHandle.across`. `base` is a path to take a framework from. Raises
-        RootError, ConfigError where that is none."""
+        """See `frontends.host.RootHandle.across`. `base` is a path to take a framework from; NotReady
+        where that is none."""
         wants: tuple[str, ...] | None = None
         if not all_roots:
             answer = await self.ask(lambda view: question(view, NONE), patience, wait=wait)
@@ -106,7 +108,13 @@ class Handle:
             if not wants and base is None:
                 return answer
         tree = await self.tree()
-        around = await self._host.around(tree, self._client, wants, base)
+        try:
+            around = await self._host.around(tree, self._client, wants, base)
+        except _WRONG as error:
+            if base is not None:
+                raise NotReady(str(error)) from error
+            # Which other roots there are cannot be said; the asked one is there all the same.
+            around = Around((), (), (), (str(error),), ())
         if wants is not None and not (around.trees or around.notes) and answer.found:
             return answer
 
@@ -128,7 +136,10 @@ class Handle:
     async def bases(self) -> dict[str, str]:
         """See `frontends.host.RootHandle.bases`."""
         tree = await self.tree()
-        return await self._host.bases(tree, self._client)
+        try:
+            return await self._host.bases(tree, self._client)
+        except _WRONG as error:
+            raise NotReady(str(error)) from error
 
     def state(self) -> RootState:
         """See `frontends.host.RootHandle.state`."""

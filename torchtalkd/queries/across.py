@@ -137,7 +137,7 @@ def _from_base(view: View, own: Answer, name: str, focus: tracing.Focus, others:
             )
         if base == belongs:
             nearest = found.nearest or nearest
-    note = f"{belongs} has names like this, and no tree of it is known: `init` remembers one, --base names one"
+    note = f"{belongs} has such names, and no tree of it is known: `init` remembers one, --base gives one"
     return replace(
         own,
         nearest=nearest,

@@ -230,7 +230,9 @@ def _operator_targets(view: View, binding: FiledDefinition) -> list[str]:
         base = keys.last(target.fact.key).removeprefix(_GENERATED_METHOD)
         if base != keys.last(target.fact.key):
             family = operators.family(view, f"{view.rules.operator_namespace}::{base}")
-            found.extend(family.overloads if family is not None else ())
+            # torchgen writes them for the operators of yaml alone: torch.tensor is written by hand.
+            generated = family is not None and any(e.fact.kind == "operator" for e in family.entries)
+            found.extend(family.overloads if family is not None and generated else ())
     return found
 
 
