@@ -19,7 +19,7 @@ from torchtalkd.roots import RootError
 def root(
     path: str, *harnesses: str, needs: tuple[str, ...] = (), default: bool = False, used: float = 0
 ) -> Known:
-    return Known(Path(path), harnesses[0], harnesses, needs, Path("/i"), False, True, True, default, used)
+    return Known(Path(path), harnesses[0], harnesses, needs, Path("/i"), False, True, default, used)
 
 
 EXT = root("/ext", "vllm", "torch-extension", needs=("pytorch",))
@@ -75,8 +75,8 @@ def test_roots_are_known_from_configuration_cache_and_use(
     build(mini_tree, index_folder(mini_tree, environ), load("pytorch", tree=mini_tree), workers=1)
     found = {str(r.path): r for r in known_roots(environ, {str(third): 7.0})}
     assert found.keys() == {str(extension_tree), str(mini_tree), str(third)}
-    assert found[str(mini_tree)].indexed and not found[str(mini_tree)].remembered
-    assert found[str(extension_tree)].remembered and not found[str(extension_tree)].indexed
+    assert found[str(mini_tree)].indexed
+    assert not found[str(extension_tree)].indexed
     assert found[str(extension_tree)].depends_on == ("pytorch",)
     assert (found[str(third)].harness, found[str(third)].used) == ("pytorch", 7.0)
     assert found[str(mini_tree)].used > 0

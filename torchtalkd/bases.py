@@ -35,8 +35,6 @@ class Known(NamedTuple):
     """Of its index."""
     named: bool
     """Whether somebody named the harness."""
-    remembered: bool
-    """Whether the configuration has it."""
     indexed: bool
     default: bool
     used: float
@@ -95,7 +93,6 @@ def known_root(path: Path, harness: str, environ: Mapping[str, str], *, config: 
         depends_on,
         folder,
         named,
-        str(path) in config.sources or config.default == str(path),
         False,
         config.default == str(path),
         0.0,
@@ -108,7 +105,7 @@ def given_base(path: str | None, *, cwd: Path, environ: Mapping[str, str], confi
         return None
     root = root_at(path, None, "--base", cwd=cwd, config=config)
     known = known_root(root.path, root.harness, environ, config=config)
-    return known and known._replace(indexed=last_written(known.folder) > 0.0, remembered=True)
+    return known and known._replace(indexed=last_written(known.folder) > 0.0)
 
 
 @cache
