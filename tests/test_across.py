@@ -93,6 +93,25 @@ def test_a_name_that_the_tree_has_not_is_answered_by_its_base(base: View, extens
     assert f"/src/base/aten/src/ATen/native/Twist.cpp:{line}" in text
 
 
+def test_an_operator_that_a_tree_only_registers_for_is_declared_by_its_base(base: View) -> None:
+    sources = {
+        "vllm/over.py": "import torch\n\n\ndef twist_mine(x):\n    return x\n\n\n"
+        'lib = torch.library.Library("aten", "IMPL")\nlib.impl("aten::twist", twist_mine, "CUDA")\n',
+    }
+    extension = view_of_sources(sources, "vllm")
+    theirs, mine = ("/src/base", "at::native::twist_cpu"), ("", "vllm.over.twist_mine")
+    assert trace(extension, "aten::twist").wants == ("pytorch",)
+    for name in ("aten::twist", "torch.twist"):
+        answer = trace(extension, name, "dispatch", upwards(base))
+        assert {theirs, mine} <= {(item.root, item.symbol) for item in answer.items}, name
+        assert [(s.name, s.root) for s in answer.subjects if s.kind == "operator"] == [
+            ("aten::twist", "/src/base")
+        ]
+        assert answer.total == len(answer.items)
+    answer = trace(base, "torch.twist", "dispatch", downwards(extension))
+    assert ("/src/ext", "vllm.over.twist_mine") in {(item.root, item.symbol) for item in answer.items}
+
+
 def test_what_the_tree_has_is_its_own(base: View, extension: View) -> None:
     answer = trace(extension, "vllm.a.own", "full", upwards(base))
     assert {item.root for item in answer.items} == {""}

@@ -18,7 +18,7 @@ from typing import Final
 from torchtalkd.link import operators, python_names, wrappers
 from torchtalkd.queries import search as searching
 from torchtalkd.queries import trace as tracing
-from torchtalkd.queries.answers import Answer, Item, Subject
+from torchtalkd.queries.answers import Answer, Item, Subject, packet_and_overload
 from torchtalkd.queries.collect import with_through
 from torchtalkd.queries.external import place_in
 from torchtalkd.queries.others import NONE, Other, Others, base_of
@@ -46,8 +46,9 @@ def trace(
     if not answer.found:
         answer = _from_base(view, answer, name, focus, others)
     else:
-        answer = _joined(view, answer, others)
+        answer = _declared_in_base(view, _joined(view, answer, others), focus, others)
     if others.all:
+        answer = _with_kernels(view, answer, focus, others)
         answer = _with_uses(view, answer, others, most_uses)
     return replace(answer, others=others.standings(), notes=(*answer.notes, *others.notes))
 
@@ -127,11 +128,12 @@ def _from_base(view: View, own: Answer, name: str, focus: tracing.Focus, others:
             continue
         found = tracing.trace(other.view, name, focus)
         if found.found:
+            mine = [i for s in found.subjects for i in _registered(view, s, focus)]
             return replace(
                 own,
                 subjects=tuple(replace(subject, root=other.root) for subject in found.subjects),
-                items=tuple(_of(other, item) for item in found.items),
-                total=found.total,
+                items=(*(_of(other, item) for item in found.items), *mine),
+                total=found.total + len(mine),
                 nearest=(),
                 wants=tuple(ordered),
             )
@@ -144,6 +146,52 @@ def _from_base(view: View, own: Answer, name: str, focus: tracing.Focus, others:
         wants=tuple(ordered),
         notes=(note,) if belongs in others.unknown else (),
     )
+
+
+def _registered(view: View, subject: Subject, focus: tracing.Focus) -> tuple[Item, ...]:
+    """What a tree that does not declare an operator registers for it all the same."""
+    if subject.kind != "operator" or not subject.answered:
+        return ()
+    packet = packet_and_overload(subject.name)[0]
+    family = operators.family(view, packet)
+    return tracing.trace(view, packet, focus).items if family is not None and not family.entries else ()
+
+
+def _declared_in_base(view: View, answer: Answer, focus: tracing.Focus, others: Others) -> Answer:
+    """The answer with what the bases have of those operators that the tree registers kernels for and does
+    not declare: `aten::mm` in an extension that replaces it for one device."""
+    wants = dict.fromkeys(answer.wants)
+    subjects, items = [], list(answer.items)
+    for subject in answer.subjects:
+        if _registered(view, subject, focus):
+            wants.update(dict.fromkeys(view.rules.bases))
+            for other in filter(None, map(others.base, view.rules.bases)):
+                found = tracing.trace(other.view, subject.name, focus)
+                operator = next((s for s in found.subjects if s.kind == "operator" and s.answered), None)
+                if operator is not None:
+                    subject = replace(operator, root=other.root)
+                    items.extend(_of(other, item) for item in found.items)
+                    break
+        subjects.append(subject)
+    return replace(
+        answer,
+        subjects=tuple(subjects),
+        items=tuple(items),
+        total=answer.total + len(items) - len(answer.items),
+        wants=tuple(base for base in view.rules.bases if base in wants),
+    )
+
+
+def _with_kernels(view: View, answer: Answer, focus: tracing.Focus, others: Others) -> Answer:
+    """The answer with what other trees than those asked so far register for its operators."""
+    items = [
+        _of(other, item)
+        for subject in answer.subjects
+        for other in others.roots
+        if not other.base
+        for item in _registered(other.view, subject, focus)
+    ]
+    return replace(answer, items=(*answer.items, *items), total=answer.total + len(items))
 
 
 def _of(other: Other, item: Item) -> Item:
