@@ -50,11 +50,13 @@ MAY_IMPORT: Mapping[str, str] = {
     # A command asks `roots` which tree is meant and `index` for a look at its facts.
     "cache": "config store",
     "roots": "config conventions",
+    # Whose index is the framework of another one: what is remembered, and what lies in the cache.
+    "bases": "cache config conventions roots store",
     # What is kept is told with where the tree is now, which no revision of the index can know.
     "index": "cache conventions engine facts store vcs",
     "frontends": "facts queries",
-    "frontends.host": "overlay spots store.view",
-    "frontends.command": "facts queries frontends config cache roots index store.view wire"
+    "frontends.host": "overlay spots queries store.view",
+    "frontends.command": "facts queries frontends config cache bases roots index store.view wire"
     " conventions harness snapshots link.includes",
     "frontends.mcp": "facts queries frontends store.view",
     "frontends.lsp": "columns facts keys overlay queries frontends spots store.view store.overlaid",

@@ -7,6 +7,7 @@ Whatever else lies there belongs to someone else. The tests are in `tests/test_c
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import os
 import re
@@ -59,6 +60,37 @@ def kept_indexes(environ: Mapping[str, str]) -> list[KeptIndex]:
     except (FileNotFoundError, NotADirectoryError):
         return []
     return [_kept(folder) for folder in folders if _FOLDER.fullmatch(folder.name) and _our_files(folder)]
+
+
+def indexed_roots(environ: Mapping[str, str]) -> dict[str, str]:
+    """The root of each index of this program's own format → its harness. Cheap when asked again."""
+    found = {}
+    try:
+        folders = sorted(cache_home(environ).iterdir())
+    except (FileNotFoundError, NotADirectoryError):
+        return {}
+    for folder in folders:
+        if not folder.name.startswith(f"v{database.FORMAT}-") or not _FOLDER.fullmatch(folder.name):
+            continue
+        try:
+            known = (folder / "index.db").stat()
+        except OSError:
+            continue
+        root, harness = _said(folder, known.st_ino, known.st_mtime_ns)
+        if root:
+            found[root] = harness
+    return found
+
+
+@functools.lru_cache(maxsize=64)
+def _said(folder: Path, inode: int, mtime_ns: int) -> tuple[str, str]:
+    """Root and harness as the index in a folder says, which is the file with these numbers; '' where
+    it cannot be read."""
+    try:
+        with database.open_view(folder) as view:
+            return view.meta("root"), view.meta("harness")
+    except StoreError:
+        return "", ""
 
 
 def drop_index(root: Path, environ: Mapping[str, str]) -> list[Path]:

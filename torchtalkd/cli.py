@@ -230,6 +230,7 @@ def parser() -> argparse.ArgumentParser:
     trace.add_argument("focus", nargs="?", default="full", choices=["full", "yaml", "dispatch"])
     trace.add_argument("--limit", type=_positive, metavar="N", help="show at most N places")
     trace.add_argument("--all", action="store_true", help="show every place")
+    _across(trace)
     _wait(trace)
     _query(trace)
 
@@ -244,6 +245,7 @@ def parser() -> argparse.ArgumentParser:
     search.add_argument(
         "--limit", type=_positive, default=10, metavar="N", help="show at most N (default 10)"
     )
+    _across(search)
     _wait(search)
     _query(search)
 
@@ -298,6 +300,17 @@ def _harness(commands: argparse._SubParsersAction[_Parser]) -> None:
     verify.add_argument("--anchors", metavar="FILE", help="which name leads to which file (YAML)")
     verify.add_argument("--all", action="store_true", help="show every place that no convention matched")
     _json(verify)
+
+
+def _across(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--all-roots",
+        action="store_true",
+        help="ask the other known roots, too: what the tree depends on, and who depends on it",
+    )
+    parser.add_argument(
+        "--base", metavar="PATH", help="take the framework that the tree depends on from this root"
+    )
 
 
 def _wait(parser: argparse.ArgumentParser) -> None:

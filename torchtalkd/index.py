@@ -8,22 +8,34 @@ nothing is there yet and another process is making it, that is waited for. The t
 
 from __future__ import annotations
 
+import os
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable, Iterator
 from pathlib import Path
 from typing import Final, NamedTuple
 
 from torchtalkd import vcs
-from torchtalkd.conventions import load
-from torchtalkd.engine import BuildResult, Progress, build
+from torchtalkd.conventions import ManifestError, load
+from torchtalkd.engine import BuildResult, Progress, TreeError, build
+from torchtalkd.engine.plan import REFUSED, UNREAD
 from torchtalkd.engine.sweep import sweep
 from torchtalkd.store.connection import NAME
 from torchtalkd.store.database import open_view
-from torchtalkd.store.errors import Locked, NoIndex, NotPermitted, StoreFull, Unusable, is_damage
+from torchtalkd.store.errors import Locked, NoIndex, NotPermitted, StoreError, StoreFull, Unusable, is_damage
 from torchtalkd.store.image import replacing, revision_of
 from torchtalkd.store.view import View
 
-__all__ = ["BuildResult", "Index", "Kept", "is_damaged", "kept_index", "open_index", "put_index"]
+__all__ = [
+    "BuildResult",
+    "Index",
+    "Kept",
+    "is_damaged",
+    "kept_index",
+    "kept_or_why",
+    "moved_on",
+    "open_index",
+    "put_index",
+]
 
 POLL_SECONDS: Final = 0.2
 """How often a first build by another process is looked at."""
@@ -140,6 +152,32 @@ def kept_index(root: Path, harness: str, folder: Path) -> Kept | None:
         at = known.pop(entry.path, None)
         waiting += not entry.refused and at != (entry.size, entry.mtime_ns, entry.inode, entry.ctime_ns)
     return Kept(view, waiting + len(known), *vcs.head(root))
+
+
+def kept_or_why(root: Path, harness: str, folder: Path) -> Kept | str:
+    """The index of another root than the asked one, as it stands, or a sentence why there is none: what
+    is wrong there is no failure of the question."""
+    try:
+        found = kept_index(root, harness, folder)
+    except (ManifestError, StoreError, TreeError, OSError) as error:
+        return str(error)
+    return found or "it is not indexed (`index build` reads it)"
+
+
+def moved_on(view: View, cited: Iterable[str], root: Path) -> Iterator[str]:
+    """The files among those that an answer cites that are not as the index knows them."""
+    for path, known in view.stats(cited).items():
+        file = view.file(path)
+        if file is None or file.digest in (UNREAD, REFUSED):
+            # Nothing of its text is in the answer.
+            continue
+        try:
+            found = os.stat(root / path)
+        except OSError:
+            yield path
+            continue
+        if known != (found.st_size, found.st_mtime_ns, found.st_ino, found.st_ctime_ns):
+            yield path
 
 
 def is_damaged(error: Exception) -> bool:

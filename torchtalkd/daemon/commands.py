@@ -86,11 +86,17 @@ async def _told(argv: list[str], handle: Handle, send: Send) -> Told:
         raise cli.WrongCall("torchtalkd", f"the daemon does not do {arguments.command}")
     async with _reporting(tree, send) as report:
         await tree.first(report)
-    answer = await handle.ask(ask.question(arguments), PATIENCE, wait=arguments.wait)
+    answer = await handle.across(
+        ask.question(arguments),
+        PATIENCE,
+        wait=arguments.wait,
+        all_roots=arguments.all_roots,
+        base=arguments.base,
+    )
     told = await asyncio.get_running_loop().run_in_executor(None, ask.told, answer, arguments)
     unsettled = ""
-    if arguments.wait and answer.standing.waiting:
-        unsettled = f"torchtalkd: {not_settled(answer.standing.waiting)}\n"
+    if arguments.wait and answer.waiting:
+        unsettled = f"torchtalkd: {not_settled(answer.waiting)}\n"
     return told._replace(err="".join(_remarks(tree, begun)) + unsettled + told.err)
 
 

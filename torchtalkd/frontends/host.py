@@ -6,11 +6,13 @@ loop: a root is found and indexed in the background, and a question runs in a th
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol, TypeVar
 
 from torchtalkd.overlay import Overlay
+from torchtalkd.queries.answers import Answer
+from torchtalkd.queries.others import Others
 from torchtalkd.spots import Spot
 from torchtalkd.store.view import View
 
@@ -78,6 +80,18 @@ class RootHandle(Protocol):
         up to two seconds; an answer says how many files wait, and where the tree is now. Cancelling
         it stops the question. Raises NotReady while there is no index at all, and what `question` raises.
         """
+        ...
+
+    def across(
+        self, question: Callable[[View, Others], Answer], *, wait: bool = False, all_roots: bool = False
+    ) -> Awaitable[Answer]:
+        """As `ask`, for a question that may look into other roots: it is put again with those that it
+        wants (`Answer.wants`), or with all that are related (`all_roots`). One that has no index yet is
+        not waited for: the answer's notes say so."""
+        ...
+
+    def bases(self) -> Awaitable[Mapping[str, str]]:
+        """The root of each framework that the tree depends on, where one is known. Raises NotReady."""
         ...
 
     def state(self) -> RootState:

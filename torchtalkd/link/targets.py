@@ -78,6 +78,10 @@ def targets_of(facts: Facts, file: File) -> tuple[Target, ...]:
         if not found:
             unsaid = [t for t in targets(facts) if not t.sources and _is_above(t, file)]
             found = tuple(unsaid) if len({t.last for t in unsaid}) == 1 else ()
+        else:
+            # `Extension("pack._C", [])` of a setup.py that leaves the sources to CMake is that module, too.
+            names = {t.last for t in found if EXTENSION_NAME in t.defines}
+            found += tuple(t for t in targets(facts) if not t.sources and t.last in names)
         kept[file.id] = found
     return found
 

@@ -181,7 +181,7 @@ def _dotted(view: View, text: str) -> list[Subject]:
     last = parts[-1]
     if view.count(keys.py(last), 20_000) >= 20_000:
         return []
-    ending = [d for d in python_definitions(view, last) if d.fact.name.endswith("." + text)]
+    ending = [d for d in python_definitions(view, last) if f".{d.fact.name}".endswith("." + text)]
     # A registry may hold a name with dots; an entry may be asked for as that of its registry.
     return (
         registry_subjects(view, text)
@@ -252,7 +252,9 @@ def _operator_targets(view: View, binding: FiledDefinition) -> list[str]:
         base = keys.last(target.fact.key).removeprefix(_GENERATED_METHOD)
         if base != keys.last(target.fact.key):
             family = operators.family(view, f"{view.rules.operator_namespace}::{base}")
-            found.extend(family.overloads if family is not None else ())
+            # torchgen writes them for the operators of yaml alone: torch.tensor is written by hand.
+            generated = family is not None and any(e.fact.kind == "operator" for e in family.entries)
+            found.extend(family.overloads if family is not None and generated else ())
     return found
 
 

@@ -10,14 +10,19 @@ import json
 from argparse import Namespace
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Final
 
-from torchtalkd.frontends.command.opening import asked, chosen
+from torchtalkd.frontends.command.opening import asked_across, chosen
 from torchtalkd.frontends.command.told import Told, printed
 from torchtalkd.frontends.text import as_text
-from torchtalkd.queries import search as searching
-from torchtalkd.queries import trace as tracing
+from torchtalkd.queries import across
 from torchtalkd.queries.answers import Answer, as_json
+from torchtalkd.queries.others import Others
+from torchtalkd.queries.uses import MOST_SHOWN
 from torchtalkd.store.view import View
+
+_ALL: Final = 1_000_000
+"""Uses in other trees that are listed where every place is wanted."""
 
 
 def trace(arguments: Namespace) -> int:
@@ -30,12 +35,15 @@ def search(arguments: Namespace) -> int:
     return _run(arguments)
 
 
-def question(arguments: Namespace) -> Callable[[View], Answer]:
+def question(arguments: Namespace) -> Callable[[View, Others], Answer]:
     """What the arguments of `trace` or `search` ask."""
     if arguments.command == "trace":
-        return lambda view: tracing.trace(view, arguments.name, arguments.focus)
-    return lambda view: searching.search(
-        view, arguments.query, arguments.mode, arguments.backend, arguments.limit
+        most = _ALL if arguments.all else MOST_SHOWN
+        return lambda view, others: across.trace(
+            view, arguments.name, arguments.focus, others, most_uses=most
+        )
+    return lambda view, others: across.search(
+        view, arguments.query, arguments.mode, arguments.backend, arguments.limit, others
     )
 
 
@@ -60,5 +68,6 @@ def told(answer: Answer, arguments: Namespace) -> Told:
 
 
 def _run(arguments: Namespace) -> int:
-    ask = question(arguments)
-    return printed(told(asked(chosen(arguments), lambda index: ask(index.view)), arguments))
+    root = chosen(arguments)
+    answer = asked_across(root, question(arguments), all_roots=arguments.all_roots, base=arguments.base)
+    return printed(told(answer, arguments))
