@@ -51,7 +51,7 @@ def is_hole(name: str) -> bool:
 
 def targets(facts: Facts) -> tuple[Target, ...]:
     """All targets, in the order of the files."""
-    found: tuple[Target, ...] | None = facts.kept.get("targets")
+    found: tuple[Target, ...] | None = facts.kept_of_definitions.get(("target", "targets"))
     if found is None:
         made = []
         for key in facts.keys(keys.space(keys.target(""))):
@@ -63,7 +63,7 @@ def targets(facts: Facts) -> tuple[Target, ...]:
                     defines = {str(k): str(v) for k, v in (detail.get("defines") or {}).items()}
                     made.append(Target(definition, definition.fact.name, sources, defines))
         made.sort(key=lambda target: target.definition.id)
-        found = facts.kept["targets"] = tuple(made)
+        found = facts.kept_of_definitions["target", "targets"] = tuple(made)
     return found
 
 
@@ -199,9 +199,9 @@ def filled(facts: Facts, definition: FiledDefinition) -> list[FiledDefinition]:
 
 def _by_package(facts: Facts) -> dict[str, list[Target]]:
     """The targets by the first component of their module's name."""
-    found: dict[str, list[Target]] | None = facts.kept.get("targets_by_package")
+    found: dict[str, list[Target]] | None = facts.kept_of_definitions.get(("target", "by_package"))
     if found is None:
-        found = facts.kept["targets_by_package"] = {}
+        found = facts.kept_of_definitions["target", "by_package"] = {}
         for target in targets(facts):
             found.setdefault(target.module.partition(".")[0], []).append(target)
     return found
