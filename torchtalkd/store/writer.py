@@ -21,6 +21,7 @@ from typing import Any, Final, NamedTuple
 from torchtalkd.store import connection as connections
 from torchtalkd.store.broken import set_aside
 from torchtalkd.store.connection import NAME, NEW
+from torchtalkd.store.difference import encodable, take_over
 from torchtalkd.store.errors import Unusable, translated
 from torchtalkd.store.lock import Lock
 from torchtalkd.store.rows import Rows, ids_of
@@ -192,7 +193,10 @@ class Writer:
                     # Deleting a file's problems needs its index, and the table is small.
                     db.execute("CREATE INDEX problem_file ON problem(file)")
                     indexed = False
-                if known:
+                if known and indexed:
+                    db.execute("DELETE FROM file WHERE id = ?", (record.id,))
+                    rows = take_over(db, record.id, rows)
+                elif known:
                     _delete(db, record.id)
                 insert.add(record, rows)
             insert.flush()
@@ -284,7 +288,7 @@ class _Inserter:
                 if table is self._rows.problems:
                     self._db.executemany("DELETE FROM problem WHERE file = ?", [(row[0],) for row in table])
                 again = statement.replace("INSERT", "INSERT OR REPLACE", 1)
-                self._db.executemany(again, [_encodable(row) for row in table])
+                self._db.executemany(again, [encodable(row) for row in table])
             table.clear()
         self._count = 0
 
@@ -328,10 +332,6 @@ def _delete(db: sqlite3.Connection, file_id: int) -> None:
         db.execute(f"DELETE FROM {table} WHERE id BETWEEN ? AND ?", between)
     db.execute("DELETE FROM problem WHERE file = ?", (file_id,))
     db.execute("DELETE FROM file WHERE id = ?", (file_id,))
-
-
-def _encodable(row: tuple[Any, ...]) -> tuple[Any, ...]:
-    return tuple(v.encode("utf-8", "backslashreplace").decode() if isinstance(v, str) else v for v in row)
 
 
 def _statements(name: str) -> list[str]:
