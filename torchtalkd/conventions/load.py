@@ -145,9 +145,10 @@ def _tree_source(tree: Path, name: str) -> Source | None:
     return _source(str(path), text.replace("\r\n", "\n"), name or tree.resolve().name or "tree")
 
 
+@functools.lru_cache(maxsize=32)
 def _source(path: str, text: str, default_name: str) -> Source:
     """Parse and check one file. A tree's manifest without a name has that of what it extends first,
-    or that of its folder."""
+    or that of its folder. Remembered, as several harnesses extend the same: nobody changes a Source."""
     try:
         raw = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
