@@ -94,6 +94,7 @@ class Server:
         # Facts are small tuples without cycles, a million of them in the views' caches: looking for
         # some in them stops every thread for a tenth of a second and more. `Host.rest` collects.
         gc.set_threshold(*COLLECT)
+        gc.enable()
         self._host = Host()
         self._ending = asyncio.Event()
         self._ended = asyncio.Event()
@@ -353,10 +354,13 @@ def _idle_seconds() -> float:
 
 def _mcp_front_end() -> Any:
     """Here, as it takes half a second and 50 MB that a command does not need."""
-    from torchtalkd.frontends.mcp import serve
-
-    # What a library has made at its start is there for good: the collector need not look at it again.
-    gc.freeze()
+    gc.disable()
+    try:
+        from torchtalkd.frontends.mcp import serve
+    finally:
+        # What a library has made at its start is there for good: the collector need not look at it again.
+        gc.freeze()
+        gc.enable()
     return serve
 
 

@@ -114,6 +114,14 @@ def update(
         return _guarded(writer, job, paths)
 
 
+def reading_of(root: Path, conventions: Conventions) -> Reading:
+    """How `build` and `update` read a tree with our parsers: for a `Spare` that begins before they do."""
+    # Here, as it loads the grammars, which a caller with its own parser does not want.
+    from torchtalkd import parse as parsers
+
+    return Reading(os.path.realpath(root), conventions, parsers.parse, parsers.prepare)
+
+
 class _Job(NamedTuple):
     """What `build` and `update` were asked for."""
 
@@ -139,13 +147,13 @@ def _job(
     limits: Limits | None,
 ) -> _Job:
     begun = time.monotonic()
-    prepare = None
     if parse is None:
-        # Here, as it loads the grammars, which a caller with its own parser does not want.
+        reading = reading_of(root, conventions)
         from torchtalkd import parse as parsers
 
-        parse, version, prepare = parsers.parse, parsers.VERSION, parsers.prepare
-    reading = Reading(os.path.realpath(root), conventions, parse, prepare)
+        version = parsers.VERSION
+    else:
+        reading = Reading(os.path.realpath(root), conventions, parse)
     return _Job(
         reading,
         version,

@@ -22,7 +22,7 @@ from torchtalkd.store.teller import Teller
 from torchtalkd.store.view import View
 from torchtalkd.store.writer import Writer
 
-FORMAT: Final = 2
+FORMAT: Final = 3
 """Version of schema.sql and of what its columns mean. Another number in a database means that
 it is set aside and built anew; there are no migrations, because everything can be read again."""
 

@@ -48,8 +48,8 @@ class View:
         """What queries derive from this revision and want again: forgotten with the view."""
         self.kept_of_names: dict[tuple[str, str], Any] = {}
         """What they derive from the keys of one space alone, by (space, what): see `store.carry`."""
-        self.file_rows: dict[int, tuple[Any, ...]] | None = None
-        """For `store.carry`."""
+        self.kept_of_definitions: dict[tuple[str, str], Any] = {}
+        """What they derive from the definitions under the keys of one space alone, by the same."""
         self.rules = rules_of(self._meta.get("rules", "{}"))
         self.revision = int(self._meta.get("revision", "0"))
 
