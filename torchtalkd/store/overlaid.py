@@ -27,7 +27,7 @@ SHARED: Final = {
     "library_uses": ("macro_use", "macro", "library"),
     "function_templates": ("macro",),
     "targets": ("module",),
-    "targets_by_package": ("module",),
+    "by_package": ("module",),
 }
 """What `link` keeps with a view, and the kinds of definitions that it is derived from alone: it stays
 true under an overlay that has none of them, and is too much to derive anew for each keystroke."""
@@ -68,11 +68,20 @@ class Overlaid(View):
             laid = Laid(overlay, file)
             self._laid[file.id] = self._paths[overlay.path] = laid
         self._hidden = frozenset(self._laid)
-        for name, kinds in SHARED.items():
-            if name in below.kept and not any(self._has_kind(number, kinds) for number in self._hidden):
-                self.kept[name] = below.kept[name]
+        self.kept.update(self._still_true(below.kept))
+        by_what = {what: (space, what) for space, what in below.kept_of_definitions}
+        shared = self._still_true({what: below.kept_of_definitions[asked] for what, asked in by_what.items()})
+        self.kept_of_definitions = {by_what[what]: value for what, value in shared.items()}
         self._definitions = {}
         self._gone: dict[int, frozenset[str]] = {}
+
+    def _still_true(self, kept: dict[str, Any]) -> dict[str, Any]:
+        """What of the view below no overlay changes."""
+        return {
+            name: kept[name]
+            for name, kinds in SHARED.items()
+            if name in kept and not any(self._has_kind(number, kinds) for number in self._hidden)
+        }
 
     def _has_kind(self, number: int, kinds: tuple[str, ...]) -> bool:
         """Whether an overlay, or the file that it hides, has a definition of some kinds."""
