@@ -18,6 +18,7 @@ from torchtalkd import vcs
 from torchtalkd.daemon.views import Views
 from torchtalkd.engine.plan import REFUSED, UNREAD
 from torchtalkd.queries.answers import Answer, Standing, StatusAnswer
+from torchtalkd.store.stamp import stamp
 from torchtalkd.store.view import View
 
 T = TypeVar("T")
@@ -156,5 +157,5 @@ def _moved(view: View, answer: Any, root: Path) -> Iterator[str]:
         except OSError:
             yield path
             continue
-        if known != (found.st_size, found.st_mtime_ns, found.st_ino, found.st_ctime_ns):
+        if known != stamp(found):
             yield path
