@@ -213,7 +213,8 @@ def test_no_stat_is_too_large_for_the_store(tree: Tree) -> None:
 @pytest.mark.parametrize("number", [0, 5, 2**63 - 1, -(2**63)])
 def test_a_stamp_fits_a_database_and_differs_where_the_stat_does(number: int) -> None:
     def stat(inode: int) -> os.stat_result:
-        return os.stat_result((0o100644, inode, 1, 1, 0, 0, 7, 0, 0, 0), {"st_mtime_ns": 3, "st_ctime_ns": -4})
+        times = {"st_mtime_ns": 3, "st_ctime_ns": -4}
+        return os.stat_result((0o100644, inode, 1, 1, 0, 0, 7, 0, 0, 0), times)
 
     assert stamp(stat(number)) == (7, 3, number, -4)
     beyond = stamp(stat(2**63 + 5))
