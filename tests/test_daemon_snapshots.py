@@ -86,3 +86,4 @@ def test_an_update_goes_through_the_daemon(home: Home) -> None:
     refused = home.run("index", "update", "--since", "nothing")
     assert (refused.returncode, refused.stdout) == (1, "")
     assert "there is no snapshot called nothing" in refused.stderr
+    assert "Traceback" not in home.log(), "what the user did wrong is no mistake of ours"

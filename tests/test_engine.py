@@ -40,6 +40,7 @@ from torchtalkd.store import connection
 from torchtalkd.store.database import open_view, open_writer
 from torchtalkd.store.dump import dump
 from torchtalkd.store.errors import StoreFull
+from torchtalkd.store.stamp import stamp
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 CONVENTIONS = Conventions(
@@ -190,6 +191,35 @@ def test_the_same_bytes_with_another_stat_are_not_read_again(tree: Tree) -> None
     with open_view(tree.folder) as view:
         assert view.stats(["src/3.cpp"])["src/3.cpp"][1] == 5
         assert view.revision == 1
+
+
+def test_no_stat_is_too_large_for_the_store(tree: Tree) -> None:
+    """A clock may be anywhere, and some file systems number their files with all 64 bits."""
+    tree.write(many(3))
+    tree.build()
+    at = tree.root / "src/1.cpp"
+    late = 13_569_465_600 * 10**9  # In the year 2400; where that cannot be kept, it is cut.
+    os.utime(at, ns=(late, late))
+    tree.build()
+    tree.write({"src/1.cpp": "def other"})
+    os.utime(at, ns=(late, late))
+    tree.build()
+    with open_view(tree.folder) as view:
+        assert view.definitions("cpp:other")
+        assert view.stats(["src/1.cpp"])["src/1.cpp"] == stamp(at.stat())
+    assert tree.build().parsed == 0
+
+
+@pytest.mark.parametrize("number", [0, 5, 2**63 - 1, -(2**63)])
+def test_a_stamp_fits_a_database_and_differs_where_the_stat_does(number: int) -> None:
+    def stat(inode: int) -> os.stat_result:
+        times = {"st_mtime_ns": 3, "st_ctime_ns": -4}
+        return os.stat_result((0o100644, inode, 1, 1, 0, 0, 7, 0, 0, 0), times)
+
+    assert stamp(stat(number)) == (7, 3, number, -4)
+    beyond = stamp(stat(2**63 + 5))
+    assert -(2**63) <= beyond.inode < 2**63
+    assert beyond != stamp(stat(2**63 + 6)) != stamp(stat(number))
 
 
 def test_a_change_that_leaves_the_stat_alone_is_seen_while_it_is_suspect(tree: Tree) -> None:

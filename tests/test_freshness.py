@@ -416,6 +416,50 @@ def test_what_was_just_read_is_looked_at_once_more(
     hosted(work)
 
 
+def test_what_was_in_the_way_and_went_is_noticed(
+    environ: dict[str, str], tree: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(second_look, "AGAIN_SECONDS", 0.2)
+    asked = spied(monkeypatch)
+
+    async def work(host: Host) -> None:
+        handle = await opened(host, tree, environ)
+        await turned(lambda: len(asked) == 2)
+        # Folders in folders, deeper than a path can say: the last of them cannot be listed.
+        above = os.open(tree, os.O_RDONLY)
+        for _ in range(22):
+            os.mkdir("d" * 200, dir_fd=above)
+            below = os.open("d" * 200, os.O_RDONLY, dir_fd=above)
+            os.close(above)
+            above = below
+        os.close(above)
+        assert not (await traced(handle, "mul")).standing.complete
+        subprocess.run(["rm", "-rf", "d" * 200], cwd=tree, check=True)
+        await turned(lambda: handle.state().complete)
+        assert (await traced(handle, "mul")).standing.complete
+
+    hosted(work)
+
+
+def test_a_failure_of_a_moment_ago_says_nothing_of_now(
+    environ: dict[str, str], tree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where a try takes so long that it is not made for each question."""
+    monkeypatch.setattr(freshness, "QUICK_SECONDS", 0.0)
+    # No try but those that are asked for.
+    monkeypatch.setattr(freshness, "RETRY_SECONDS", (LONG * 2, 2.0))
+
+    async def work(host: Host) -> None:
+        handle = await opened(host, tree, environ)
+        tree.rename(tmp_path / "aside")
+        with pytest.raises(NotReady, match="is not there"):
+            await handle.ask(lambda view: trace(view, "mul"), LONG)
+        (tmp_path / "aside").rename(tree)
+        assert (await traced(handle, "mul")).found
+
+    hosted(work)
+
+
 def test_the_log_does_not_grow_without_end(
     environ: dict[str, str], tree: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

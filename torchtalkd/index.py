@@ -23,6 +23,7 @@ from torchtalkd.store.connection import NAME
 from torchtalkd.store.database import open_view
 from torchtalkd.store.errors import Locked, NoIndex, NotPermitted, StoreError, StoreFull, Unusable, is_damage
 from torchtalkd.store.image import replacing, revision_of
+from torchtalkd.store.stamp import stamp
 from torchtalkd.store.view import View
 
 __all__ = [
@@ -176,7 +177,7 @@ def moved_on(view: View, cited: Iterable[str], root: Path) -> Iterator[str]:
         except OSError:
             yield path
             continue
-        if known != (found.st_size, found.st_mtime_ns, found.st_ino, found.st_ctime_ns):
+        if known != stamp(found):
             yield path
 
 

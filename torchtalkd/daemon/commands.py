@@ -28,6 +28,8 @@ from torchtalkd.frontends.host import NotReady, RootState
 from torchtalkd.frontends.text import not_settled
 from torchtalkd.queries.status import status
 from torchtalkd.snapshots import keeping
+from torchtalkd.snapshots.errors import SnapshotError
+from torchtalkd.store.errors import StoreError
 
 PATIENCE: Final = 2.0
 """Seconds that a command waits for what has changed to be read."""
@@ -54,7 +56,8 @@ async def run(argv: list[str], handle: Handle, send: Send) -> None:
         raise
     except Exception as error:  # noqa: BLE001 - one question's failure is the answer to it, no more
         cause = error.__cause__ if isinstance(error, NotReady) else error
-        if not isinstance(error, NotReady):
+        # What the user did wrong is said to the user; only a mistake of ours is of use in the log.
+        if not isinstance(error, NotReady | SnapshotError | StoreError):
             log.exception("a command failed")
         sentence, code = cli.explained(cause) if isinstance(cause, Exception) else (str(error), 1)
         told = Told("", f"torchtalkd: {sentence}\n", code)

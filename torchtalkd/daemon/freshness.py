@@ -238,11 +238,16 @@ class Freshness:
 
     async def _reached(self, upto: int, *, patient: bool = True) -> bool:
         """Waits until the index has the batch of a number; False when that fails. While another process
-        writes the index who is `patient` waits on, anybody else a moment only."""
+        writes the index, or after a failure of a moment ago, who is `patient` waits on."""
+        begun = time.monotonic()
         self._go(asked=True)
         while self._done < upto:
             if self._running is None and not self._starting and not self._is_locked(for_long=patient):
-                return False
+                if not (patient and self._failure and self._tried < begun) or self._keepers.closed:
+                    return False
+                await asyncio.sleep(max(0.0, self._tried + RETRY_SECONDS[1] - time.monotonic()))
+                self._go(asked=True)
+                continue
             if self._step is None:
                 self._step = asyncio.get_running_loop().create_future()
             await asyncio.shield(self._step)

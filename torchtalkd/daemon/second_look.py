@@ -31,7 +31,9 @@ class SecondLook:
 
     def after(self, batch: ChangeBatch, result: BuildResult) -> None:
         """Notes what was read; the time counts from the last batch."""
-        if result.parsed or result.removed:
+        # What is left by something in the way that went is said by the next sweep alone; one is enough.
+        unsure = not result.complete and not result.whole
+        if result.parsed or result.removed or unsure:
             self._paths.update(batch.paths)
             # Also where something was in the way, which only a sweep can say is gone.
             self._whole |= result.whole or not result.complete or len(self._paths) > AGAIN_PATHS

@@ -31,6 +31,7 @@ from torchtalkd.engine.workers import Spare, Worker, crew
 from torchtalkd.store.database import open_writer
 from torchtalkd.store.errors import Unusable
 from torchtalkd.store.rows import Rows
+from torchtalkd.store.stamp import stamp
 from torchtalkd.store.writer import FileRecord, Writer
 
 
@@ -283,15 +284,7 @@ def _look_at_suspects(planned: Plan, reading: Reading, writer: Writer, gathered:
         if digest_of(data, found.st_size) != record.digest:
             planned.read.append(entry)
             continue
-        same.append(
-            record._replace(
-                size=found.st_size,
-                mtime_ns=found.st_mtime_ns,
-                read_ns=read_ns,
-                inode=found.st_ino,
-                ctime_ns=found.st_ctime_ns,
-            )
-        )
+        same.append(record._replace(read_ns=read_ns, **stamp(found)._asdict()))
     if same:
         writer.touch(same)
 

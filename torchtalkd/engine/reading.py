@@ -17,6 +17,7 @@ from torchtalkd.conventions import Conventions
 from torchtalkd.engine.sweep import resolves_inside
 from torchtalkd.facts import FileFacts, Problem
 from torchtalkd.store.rows import Rows, pack
+from torchtalkd.store.stamp import stamp
 
 Parse = Callable[[str, bytes, Conventions], FileFacts]
 
@@ -79,17 +80,18 @@ def read(task: Task, reading: Reading) -> Outcome:
         rows = pack(task.file_id, facts)
     else:
         facts, rows = _parsed(task, data, reading)
+    stamped = stamp(found)
     return Outcome(
         "read",
         task.file_id,
         task.path,
         facts.language,
         facts.role,
-        found.st_size,
-        found.st_mtime_ns,
+        stamped.size,
+        stamped.mtime_ns,
         read_ns,
-        found.st_ino,
-        found.st_ctime_ns,
+        stamped.inode,
+        stamped.ctime_ns,
         digest_of(data, found.st_size),
         tuple(rows),
     )

@@ -18,6 +18,7 @@ from typing import Final, NamedTuple
 from torchtalkd.conventions import Conventions
 from torchtalkd.conventions.files import ignored, language_of, role_of
 from torchtalkd.conventions.values import Files
+from torchtalkd.store.stamp import stamp
 from torchtalkd.vcs import is_linked_work_tree
 
 
@@ -184,8 +185,7 @@ class _Walk:
         if stored(path) != path:
             refused = "its name is not UTF-8"
             path = stored(path)
-        stats = (found.st_size, found.st_mtime_ns, found.st_ino, found.st_ctime_ns)
-        self._entries[path] = Entry(path, language, role, *stats, refused)
+        self._entries[path] = Entry(path, language, role, *stamp(found), refused)
 
 
 def leads_through(top: str, path: str) -> list[str]:

@@ -33,6 +33,7 @@ from typing import Any, Final
 from torchtalkd.engine.reading import Outcome, Reading, Task, digest_of, failed, read_bytes
 from torchtalkd.engine.worker import POSITION, READING, READY, Limits, work
 from torchtalkd.facts import Problem
+from torchtalkd.store.stamp import stamp
 
 IN_HAND: Final = 2
 """Chunks a worker has at a time."""
@@ -283,9 +284,7 @@ def _lost(task: Task, code: int | None, reading: Reading, limits: Limits) -> Out
     except OSError:
         return failed(task, "unreadable", problem, read_ns)
     outcome = failed(task, "lost", problem, read_ns, digest_of(data, found.st_size))
-    return outcome._replace(
-        size=found.st_size, mtime_ns=found.st_mtime_ns, inode=found.st_ino, ctime_ns=found.st_ctime_ns
-    )
+    return outcome._replace(**stamp(found)._asdict())
 
 
 def _end_all(running: list[Worker]) -> None:
