@@ -132,28 +132,30 @@ function M.chain()
   end)
 end
 
+---How far the index of one tree is.
+function M.sentence(root)
+  local said = { ('%s (%s), revision %d'):format(root.root, root.harness, root.revision) }
+  if root.indexing then
+    said[#said + 1] = ('%d %% read'):format(math.floor(root.percent))
+  end
+  if root.waiting > 0 then
+    said[#said + 1] = root.waiting == 1 and '1 file waits' or root.waiting .. ' files wait'
+  end
+  vim.list_extend(said, { root.error, root.note })
+  return table.concat(
+    vim.tbl_filter(function(text)
+      return text ~= ''
+    end, said),
+    ', '
+  )
+end
+
 ---Says how far the indexes are.
 function M.report()
   ask('torchtalk/status', function()
     return vim.empty_dict()
   end, function(status)
-    local lines = {}
-    for _, root in ipairs(status.roots) do
-      local said = { ('%s (%s), revision %d'):format(root.root, root.harness, root.revision) }
-      if root.indexing then
-        said[#said + 1] = ('%d %% read'):format(math.floor(root.percent))
-      end
-      if root.waiting > 0 then
-        said[#said + 1] = root.waiting .. ' files wait'
-      end
-      vim.list_extend(said, { root.error, root.note })
-      lines[#lines + 1] = table.concat(
-        vim.tbl_filter(function(text)
-          return text ~= ''
-        end, said),
-        ', '
-      )
-    end
+    local lines = vim.tbl_map(M.sentence, status.roots)
     vim.notify('torchtalkd: ' .. (#lines > 0 and table.concat(lines, '\n') or 'no source tree is known'))
   end)
 end
