@@ -307,7 +307,7 @@ def test_on_pytorch_s_tree_and_on_a_script_outside_of_it(nvim: str, home: Home, 
     matmul = ("LinearAlgebra.cpp", line_of(native / "LinearAlgebra.cpp", "Tensor matmul("))
     assert short(results[2]) == short(results[5]) == matmul
     names = {name for name, _ in short(results[8])}
-    assert {"Activation.cpp", "ActivationGeluKernel.cu"} <= names
+    assert {"Activation.cpp", "Activation.mm"} & names and len(names) > 2
     assert "aten::gelu" in results[9]
     assert len(results[12]) > 20
     assert any("gelu" in call["text"] for call in results[15])

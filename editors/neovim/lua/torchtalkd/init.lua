@@ -33,8 +33,9 @@ function M.status()
   end
   local waiting = 0
   for _, root in ipairs(status.roots) do
-    if root.indexing then
-      return ('torchtalkd %d %%'):format(math.floor(root.percent))
+    -- A tree whose first reading has not begun yet answers nothing, either.
+    if root.indexing or (not root.responsive and root.error == '') then
+      return ('torchtalkd %d %%'):format(root.indexing and math.floor(root.percent) or 0)
     elseif root.error ~= '' then
       return 'torchtalkd: trouble'
     end
