@@ -77,7 +77,9 @@ def drive(nvim: str, home: Home, *steps: Step, setup: str = "") -> list[Any]:
     folder.mkdir(exist_ok=True)
     init, given = folder / "init.lua", folder / "steps.json"
     runtime = json.dumps(str(REPOSITORY / "editors" / "neovim"))
-    init.write_text(f"vim.opt.runtimepath:append({runtime})\n{setup}\nvim.lsp.enable('torchtalkd')\n", "utf-8")
+    init.write_text(
+        f"vim.opt.runtimepath:append({runtime})\n{setup}\nvim.lsp.enable('torchtalkd')\n", "utf-8"
+    )
     given.write_text(json.dumps(steps), "utf-8")
     environ = {
         **home.environ,
@@ -175,7 +177,9 @@ def test_the_command(nvim: str, home: Home, tree: Path) -> None:
     assert not results[2]["modifiable"]
     there = results[2]["there"]
     assert Path(there["file"]).name == "LinearAlgebra.cpp" and there["line"] > 1
-    assert "BinaryOpsKernel.cpp" in results[5]["text"] and results[5]["name"] == "torchtalk://aten::mul.dispatch"
+    assert (
+        "BinaryOpsKernel.cpp" in results[5]["text"] and results[5]["name"] == "torchtalk://aten::mul.dispatch"
+    )
     assert "aten::gelu" in results[6]["text"]
     assert "LinearAlgebra.cpp" in results[7]["text"] and results[7] == results[8]
     assert results[9]["title"] == "aten::mm"
@@ -193,7 +197,10 @@ def test_beside_another_server(nvim: str, home: Home, tree: Path) -> None:
     script = tree / "scratch.py"
     script.write_text(SCRIPT, "utf-8")
     other = json.dumps([sys.executable, str(OTHER), str(tree / "torch/functional.py"), "3"]).strip("[]")
-    setup = f"vim.lsp.config('other', {{ cmd = {{ {other} }}, filetypes = {{ 'python' }} }})\nvim.lsp.enable('other')"
+    setup = (
+        f"vim.lsp.config('other', {{ cmd = {{ {other} }}, filetypes = {{ 'python' }} }})\n"
+        "vim.lsp.enable('other')"
+    )
     both = {"do": "open", "file": str(script), "clients": 2}
     results = drive(
         nvim,
@@ -225,7 +232,9 @@ def test_a_script_outside_and_unsaved_text(nvim: str, home: Home, tree: Path) ->
     outside.mkdir(exist_ok=True)
     (outside / "run.py").write_text(SCRIPT, "utf-8")
     setup = (
-        "vim.lsp.config('torchtalkd', { cmd = { 'torchtalkd', 'lsp', '--source', " + json.dumps(str(tree)) + " } })"
+        "vim.lsp.config('torchtalkd', { cmd = { 'torchtalkd', 'lsp', '--source', "
+        + json.dumps(str(tree))
+        + " } })"
     )
     results = drive(
         nvim,
@@ -258,7 +267,8 @@ def test_help_health_and_other_files(nvim: str, home: Home, tree: Path) -> None:
         *at(tree / "scratch.py", "torch.mm"),
         {"do": "health"},
         {"do": "lua", "code": f"vim.cmd.helptags({json.dumps(str(tags))}) return vim.v.errmsg"},
-        {"do": "lua", "code": f"vim.opt.runtimepath:append({json.dumps(str(tags.parent))}) vim.cmd.help(':TorchTalk') return vim.fn.expand('%:t')"},
+        {"do": "lua", "code": f"vim.opt.runtimepath:append({json.dumps(str(tags.parent))}) return 0"},
+        {"do": "lua", "code": "vim.cmd.help(':TorchTalk') return vim.fn.expand('%:t')"},
         {"do": "lua", "code": "_G.health = 'vim.lsp'"},
         {"do": "health"},
     )  # fmt: skip
@@ -266,9 +276,9 @@ def test_help_health_and_other_files(nvim: str, home: Home, tree: Path) -> None:
     assert "ERROR" not in results[4] and "WARNING" not in results[4] and "OK" in results[4]
     assert results[5] == ""
     assert (tags / "tags").read_text("utf-8").count("torchtalkd.txt") >= 6
-    assert results[6] == "torchtalkd.txt"
-    ours = results[8][results[8].index("torchtalkd") :]
-    assert "ERROR" not in results[8], results[8]
+    assert results[7] == "torchtalkd.txt"
+    ours = results[9][results[9].index("torchtalkd") :]
+    assert "ERROR" not in results[9], results[9]
     assert "not executable" not in ours
 
 

@@ -1,7 +1,7 @@
 """A real VS Code (code-server, in Chromium) with the packaged extension, against the real bridge and daemon.
 
-`$TORCHTALK_CLIENTS` names a folder that has it: `vscode/node_modules` with `code-server` and `playwright-core`.
-The screenshots stay in `$TORCHTALK_ARTEFACTS`, else in the test's folder. What is done on the screen is
+`$TORCHTALK_CLIENTS` names a folder that has it: `vscode/node_modules` with `code-server` and
+`playwright-core`. The screenshots stay in `$TORCHTALK_ARTEFACTS`, else in the test's folder. What is done on the screen is
 `vscode/drive.js`.
 """
 
@@ -91,8 +91,18 @@ def extensions(home: Home, modules: Path, tmp_path_factory: pytest.TempPathFacto
     if not (EXTENSION / "node_modules").is_dir():
         pytest.skip(f"needs `npm ci` in {EXTENSION}")
     package = tmp_path_factory.mktemp("package") / "torchtalkd.vsix"
-    vsce = ["npx", "vsce", "package", "--no-dependencies", "--allow-missing-repository", "--out", str(package)]
-    done = subprocess.run(vsce, cwd=EXTENSION, capture_output=True, text=True, timeout=BUILD_SECONDS, check=False)
+    vsce = [
+        "npx",
+        "vsce",
+        "package",
+        "--no-dependencies",
+        "--allow-missing-repository",
+        "--out",
+        str(package),
+    ]
+    done = subprocess.run(
+        vsce, cwd=EXTENSION, capture_output=True, text=True, timeout=BUILD_SECONDS, check=False
+    )
     assert done.returncode == 0, done.stderr
     folder = home.folder / "extensions"
     command = [*code_server(modules), "--extensions-dir", str(folder), "--install-extension", str(package)]
@@ -166,7 +176,11 @@ class Window:
     ) -> Iterator[str]:
         data = self.home.folder / f"data-{name}"
         (data / "User").mkdir(parents=True)
-        quiet = {"workbench.startupEditor": "none", "extensions.ignoreRecommendations": True, "git.enabled": False}
+        quiet = {
+            "workbench.startupEditor": "none",
+            "extensions.ignoreRecommendations": True,
+            "git.enabled": False,
+        }
         (data / "User" / "settings.json").write_text(json.dumps({**quiet, **settings}), "utf-8")
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
@@ -246,7 +260,7 @@ def everything(root: Path, scripts: tuple[Path, Path], kernel: Path, name: str) 
         shot("implementation"),
         {"do": "press", "keys": ["Escape", "Escape"]},
         at(kernel, name, 1, root=root),
-        {"do": "peek", "command": "Calls: Peek Call Hierarchy"},
+        {"do": "peek", "command": "Peek Call Hierarchy"},
         shot("calls"),
         {"do": "press", "keys": ["Escape", "Escape"]},
         {"do": "command", "command": "torchtalkd: Trace Operator", "name": "gelu"},
@@ -289,7 +303,9 @@ def check(found: list[Any], root: Path) -> None:
 def test_the_demo_tree(window: Window, home: Home) -> None:
     root = home.folder / "tree"
     kernel = root / NATIVE / "cuda" / "UnaryOpsKernel.cu"
-    found = window.drive("demo", root, *everything(root, (root / "scratch.py",) * 2, kernel, "gelu_kernel_cuda"))
+    found = window.drive(
+        "demo", root, *everything(root, (root / "scratch.py",) * 2, kernel, "gelu_kernel_cuda")
+    )
     check(found, root)
 
 
@@ -353,5 +369,7 @@ def test_pytorch_s_tree(window: Window, home: Home, pytorch_tree: Path) -> None:
         internal / "distributed" / "distributed_test.py",
     )
     kernel = pytorch_tree / NATIVE / "cuda" / "ActivationGeluKernel.cu"
-    found = window.drive("pytorch", pytorch_tree, *everything(pytorch_tree, scripts, kernel, "GeluCUDAKernelImpl"))
+    found = window.drive(
+        "pytorch", pytorch_tree, *everything(pytorch_tree, scripts, kernel, "GeluCUDAKernelImpl")
+    )
     check(found, pytorch_tree)
