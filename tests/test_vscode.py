@@ -1,8 +1,8 @@
 """A real VS Code (code-server, in Chromium) with the packaged extension, against the real bridge and daemon.
 
 `$TORCHTALK_CLIENTS` names a folder that has it: `vscode/node_modules` with `code-server` and
-`playwright-core`. The screenshots stay in `$TORCHTALK_ARTEFACTS`, else in the test's folder. What is done on the screen is
-`vscode/drive.js`.
+`playwright-core`. The screenshots stay in `$TORCHTALK_ARTEFACTS`, else in the test's folder. What is done
+on the screen is `vscode/drive.js`.
 """
 
 from __future__ import annotations

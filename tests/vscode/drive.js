@@ -105,7 +105,12 @@ const actions = {
     await page.keyboard.press(key);
     return until(async () => {
       const now = await here();
-      return now.line && JSON.stringify(now) !== before && now;
+      if (!now.line || JSON.stringify(now) === before) {
+        return false;
+      }
+      // The tab changes before the status bar's line does.
+      await page.waitForTimeout(400);
+      return JSON.stringify(await here()) === JSON.stringify(now) && now;
     }, "the editor moves");
   },
 
@@ -166,8 +171,11 @@ const actions = {
       const input = page.locator(".quick-input-widget:not(.hidden) input").first();
       await until(async () => /matmul, torch/.test((await input.getAttribute("placeholder")) ?? ""), "the box");
       await input.fill(name);
-      await until(async () => (await page.locator(".quick-input-list .monaco-list-row").count()) > 1, "names");
-      const offered = await page.locator(".quick-input-list .monaco-list-row").allInnerTexts();
+      const list = page.locator(".quick-input-list .monaco-list-row");
+      const offered = await until(async () => {
+        const found = await list.allInnerTexts();
+        return found.length > 1 && found[0].trim() === name && found;
+      }, "names");
       await shot({ name: "box" });
       await page.keyboard.press("Enter");
       return offered;

@@ -16,6 +16,8 @@ import { sentence, StatusItem } from "./statusItem";
 import { TraceTexts } from "./traceText";
 
 const INSTALL = "pip install torchtalkd";
+/** Of the box that asks for a name. */
+const TITLES: Record<Focus, string> = { full: "Trace Operator", yaml: "Show Schema", dispatch: "Show Dispatch Table" };
 const LANGUAGES = ["python", "cpp", "c", "cuda-cpp", "objective-cpp"];
 
 let client: LanguageClient | undefined;
@@ -87,7 +89,7 @@ export async function activate(context: ExtensionContext): Promise<void> {
       void window.showWarningMessage(why);
       return;
     }
-    const name = given ?? (await askName(asked, nameAtCursor() ?? view.subject ?? ""));
+    const name = given ?? (await askName(asked, TITLES[focus], nameAtCursor() ?? view.subject ?? ""));
     if (name) {
       const found = await asked.sendRequest(askTrace, { name, focus });
       if (found) {
