@@ -279,6 +279,14 @@ def test_settings(home: Home, tree: Path, way: str) -> None:
     assert editor.close() == 0
 
 
+@pytest.mark.parametrize("parameters", [{}, {"params": None}, {"params": []}, {"params": [None]}])
+def test_the_status_in_every_spelling(editor: Editor, parameters: dict[str, Any]) -> None:
+    number = f"{parameters}"
+    editor.send(id=number, method="torchtalk/status", **parameters)
+    (root,) = editor.wait(number)["result"]["roots"]
+    assert root["responsive"]
+
+
 def test_a_wrong_setting_is_told(home: Home, tree: Path) -> None:
     editor = Editor(
         home.environ, capabilities=VS_CODE, settings={"definition": "nowhere", "features": {"x": 1}}

@@ -29,7 +29,8 @@ def answered(editor: Editor, root: Path, request: str, place: str) -> list[str]:
     path, line, column = place.rsplit(":", 2)
     uri = uri_of(str(root / path))
     editor.open(root / path, language=LANGUAGES.get(Path(path).suffix, "cpp"))
-    found = editor.at(request, uri, int(line) - 1, int(column) - 1) or []
+    more = {"context": {"includeDeclaration": False}} if request == "references" else {}
+    found = editor.at(request, uri, int(line) - 1, int(column) - 1, **more) or []
     editor.notify("textDocument/didClose", {"textDocument": {"uri": uri}})
     begin = uri_of(str(root)) + "/"
     uris = [one.get("targetUri") or one["uri"] for one in found]

@@ -56,6 +56,13 @@ def version_matches(condition: str, version: str) -> bool:
     return True
 
 
+def same_release(one: str, other: str) -> bool:
+    """Whether two versions are of the same release: `2.6.0+cu124` and `2.6.0a0` are.
+    An unknown one never is."""
+    found = _numbers(one)
+    return bool(found) and found == _numbers(other)
+
+
 def condition_fault(condition: str) -> str:
     """Why `condition` cannot be used ('' when it can)."""
     for comparison in condition.split(","):

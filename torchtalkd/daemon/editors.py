@@ -12,10 +12,12 @@ import os
 from collections import OrderedDict
 from typing import Any, Final
 
+from torchtalkd.config import read_config
 from torchtalkd.conventions import Conventions, load
 from torchtalkd.conventions.files import language_of
 from torchtalkd.daemon.host import Host
-from torchtalkd.frontends.host import Draft, NotReady, OpenRoot
+from torchtalkd.daemon.installed import installed_version, of_same_version, package_folders
+from torchtalkd.frontends.host import Draft, Installed, NotReady, OpenRoot
 from torchtalkd.parse.draft import Draft as ReadDraft
 from torchtalkd.parse.draft import draft
 from torchtalkd.parse.python_meaning import PythonText
@@ -82,6 +84,29 @@ class Editors:
         if inside != found.path and not inside.startswith(found.path.rstrip("/") + "/"):
             raise NotReady(f"{folder} is in no source tree that is known")
         return found
+
+    async def installed(self, folder: str, interpreter: str, roots: list[OpenRoot]) -> Installed:
+        """See `frontends.host.EditorHost`."""
+        meant = await self.configured()
+        state = meant.handle.state()
+        paths = [meant.path, *(root.path for root in roots)]
+
+        def same() -> tuple[str, str, str]:
+            if folder not in package_folders(interpreter):
+                return meant.path, "", ""
+            version = installed_version(folder, state.harness)
+            known = [path for path, harness in read_config(self._environment).sources.items() if harness]
+            found = of_same_version(version, state.harness, [*paths, *known])
+            return found, version, installed_version(meant.path, state.harness)
+
+        looking: Any = asyncio.get_running_loop().run_in_executor(None, same)
+        found, version, other = await looking
+        if found == meant.path or not version:
+            return Installed(meant, "")
+        if found:
+            return Installed(await self._opened(found, self._cwd, self._environment), "")
+        said = f"{folder} has {state.harness} {version}, and no source tree of that version is known"
+        return Installed(meant, f"{said}: it is answered from {meant.path}, which is {other or 'another'}")
 
     async def _opened(self, source: str | None, cwd: str, environment: dict[str, str]) -> OpenRoot:
         handle = self._host.root(source, self._harness, cwd=cwd, environment=environment)

@@ -152,6 +152,14 @@ class OpenRoot(NamedTuple):
     reader: Reader
 
 
+class Installed(NamedTuple):
+    """The root that a file of an installed package is answered from."""
+
+    root: OpenRoot
+    note: str
+    """What its user should know, a sentence: that the root is of another version. '' for nothing."""
+
+
 class EditorHost(Protocol):
     """What an editor's server asks of the daemon: the roots of its folders."""
 
@@ -162,6 +170,12 @@ class EditorHost(Protocol):
     def configured(self) -> Awaitable[OpenRoot]:
         """The root that is meant where no folder says: named on the command line, in the environment
         or in the configuration. Raises NotReady where none is."""
+        ...
+
+    def installed(self, folder: str, interpreter: str, roots: list[OpenRoot]) -> Awaitable[Installed]:
+        """The root for texts in a folder of installed packages: that of the same version, of `roots` and of
+        those in the configuration, else `configured`. Of the folder only what an `interpreter` that the
+        user names has for its own is read; without one nothing is compared. Raises NotReady."""
         ...
 
     @property

@@ -28,6 +28,12 @@ return {
   before_init = function(params, config)
     params.initializationOptions = config.settings
   end,
+  -- What a code lens does.
+  commands = {
+    ['torchtalk.showOperator'] = function(command)
+      require('torchtalkd').trace(command.arguments[1], 'full')
+    end,
+  },
   handlers = {
     ['torchtalk/status'] = function(_, status, context)
       require('torchtalkd').heard(status, context)

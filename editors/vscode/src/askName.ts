@@ -1,12 +1,12 @@
 /** Which operator? A box that offers the index's names while one types. */
 
 import { CancellationTokenSource, window, type QuickPickItem } from "vscode";
-import { WorkspaceSymbolRequest, type LanguageClient } from "vscode-languageclient/node";
+import { SymbolKind, WorkspaceSymbolRequest, type LanguageClient } from "vscode-languageclient/node";
 
 /** The name that the user chose or typed; undefined if the box was closed. */
-export function askName(client: LanguageClient, first: string): Promise<string | undefined> {
+export function askName(client: LanguageClient, title: string, first: string): Promise<string | undefined> {
   const box = window.createQuickPick();
-  box.title = "Trace Operator";
+  box.title = title;
   box.placeholder = "matmul, torch.nn.functional.gelu, aten::mm.out, a kernel, a function …";
   box.value = first;
   let asking = new CancellationTokenSource();
@@ -22,7 +22,9 @@ export function askName(client: LanguageClient, first: string): Promise<string |
       if (mine.token.isCancellationRequested) {
         return;
       }
-      const names = new Map((found ?? []).map((symbol) => [symbol.name, symbol.containerName ?? ""]));
+      // Registrations are places, not names that one can ask about.
+      const named = (found ?? []).filter((symbol) => symbol.kind !== SymbolKind.Event);
+      const names = new Map(named.map((symbol) => [symbol.name, symbol.containerName ?? ""]));
       names.delete(typed);
       const offered = [...names].map(([label, description]) => ({ label, description, alwaysShow: true }));
       box.items = [...own, ...offered];

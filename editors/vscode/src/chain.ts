@@ -6,6 +6,8 @@ import type { Item } from "./protocol";
 export interface Step {
   label: string;
   detail: string;
+  /** The same in full: the view is narrow. */
+  tooltip: string;
   /** A name of VS Code's icon set. */
   icon: string;
   item: Item | undefined;
@@ -22,7 +24,7 @@ interface Layer {
 
 /** In the order of a call; a role that is in none is shown at the end under its own name. */
 const LAYERS: Layer[] = [
-  { label: "Python", icon: "symbol-method", roles: ["python", "docs", "registry"], open: true },
+  { label: "Python", icon: "snake", roles: ["python", "docs", "registry"], open: true },
   { label: "Schema", icon: "symbol-interface", roles: ["yaml"], open: true },
   { label: "Derivative", icon: "symbol-operator", roles: ["derivative", "autograd_function"] },
   { label: "Kernels", icon: "symbol-function", roles: ["structured_meta", "structured_impl", "native", "stub_kernel"], open: true },
@@ -43,11 +45,15 @@ export function chain(items: Item[]): (Step & { open: boolean })[] {
       return [];
     }
     const steps = own.map((item) => step(item, layer.icon));
-    return [{ label: layer.label, detail: `${own.length}`, icon: layer.icon, item: undefined, steps, open: layer.open ?? false }];
+    const { label, icon, open = false } = layer;
+    return [{ label, detail: `${own.length}`, tooltip: label, icon, item: undefined, steps, open }];
   });
 }
 
 function step(item: Item, icon: string): Step {
-  const said = [item.dispatch_key, `${item.file}:${item.line}`, item.note].filter((text) => text);
-  return { label: item.symbol, detail: said.join(" · "), icon, item, steps: [] };
+  const name = item.file.slice(item.file.lastIndexOf("/") + 1);
+  const says = (...texts: (string | undefined)[]): string => texts.filter((text) => text).join(" · ");
+  const detail = says(item.dispatch_key, `${name}:${item.line}`, item.note);
+  const tooltip = [item.symbol, says(item.operator, item.dispatch_key, item.note), `${item.file}:${item.line}`];
+  return { label: item.symbol, detail, tooltip: tooltip.filter((text) => text).join("\n"), icon, item, steps: [] };
 }

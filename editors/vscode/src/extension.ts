@@ -16,6 +16,8 @@ import { sentence, StatusItem } from "./statusItem";
 import { TraceTexts } from "./traceText";
 
 const INSTALL = "pip install torchtalkd";
+/** Of the box that asks for a name. */
+const TITLES: Record<Focus, string> = { full: "Trace Operator", yaml: "Show Schema", dispatch: "Show Dispatch Table" };
 const LANGUAGES = ["python", "cpp", "c", "cuda-cpp", "objective-cpp"];
 
 let client: LanguageClient | undefined;
@@ -52,7 +54,10 @@ export async function activate(context: ExtensionContext): Promise<void> {
     }
     output.info(`Starts ${[program.command, ...program.args].join(" ")} (from ${program.from})`);
     const made = new LanguageClient("torchtalk", "torchtalkd", serverOptions(program), clientOptions(output));
-    made.onNotification(statusChanged, (told) => status.shows(told));
+    made.onNotification(statusChanged, (told) => {
+      status.shows(told);
+      view.heard(told);
+    });
     made.onDidChangeState((change) => {
       if (change.newState === State.Stopped && client === made) {
         status.stopped("The server has ended; its log says why.");
@@ -78,13 +83,13 @@ export async function activate(context: ExtensionContext): Promise<void> {
     return turn;
   };
 
-  const trace = async (focus: Focus): Promise<void> => {
+  const trace = async (focus: Focus, given?: string): Promise<void> => {
     const asked = client;
     if (!asked?.isRunning()) {
       void window.showWarningMessage(why);
       return;
     }
-    const name = await askName(asked, nameAtCursor() ?? view.subject ?? "");
+    const name = given ?? (await askName(asked, TITLES[focus], nameAtCursor() ?? view.subject ?? ""));
     if (name) {
       const found = await asked.sendRequest(askTrace, { name, focus });
       if (found) {
@@ -102,6 +107,10 @@ export async function activate(context: ExtensionContext): Promise<void> {
     texts,
     commands.registerCommand("torchtalk.trace", () => trace("full")),
     commands.registerCommand("torchtalk.dispatch", () => trace("dispatch")),
+    // What a code lens does: the name is the server's.
+    commands.registerCommand("torchtalk.showOperator", (name: unknown) =>
+      trace("full", typeof name === "string" ? name : undefined),
+    ),
     commands.registerCommand("torchtalk.restart", () => inTurn(start)),
     commands.registerCommand("torchtalk.log", () => output.show()),
     commands.registerCommand("torchtalk.status", () => showStatus(why)),

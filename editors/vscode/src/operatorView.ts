@@ -16,7 +16,7 @@ import {
 } from "vscode";
 import type { LanguageClient } from "vscode-languageclient/node";
 import { chain, type Step } from "./chain";
-import { askTrace, type Trace } from "./protocol";
+import { askTrace, type Status, type Trace } from "./protocol";
 
 /** A cursor that moves on within this time, in milliseconds, is not asked about. */
 const REST = 150;
@@ -31,6 +31,7 @@ export class OperatorView implements TreeDataProvider<Step>, Disposable {
   private client: LanguageClient | undefined;
   private asking = new CancellationTokenSource();
   private timer: NodeJS.Timeout | undefined;
+  private revisions = "";
 
   constructor() {
     this.disposables = [
@@ -52,6 +53,15 @@ export class OperatorView implements TreeDataProvider<Step>, Disposable {
     }
   }
 
+  /** Asks again where the index has become another: what stands at the cursor may be known now. */
+  heard(status: Status): void {
+    const revisions = status.roots.map((root) => `${root.root} ${root.revision}`).join("\n");
+    if (revisions !== this.revisions) {
+      this.revisions = revisions;
+      this.follow(window.activeTextEditor);
+    }
+  }
+
   /** The subject that is shown: what the palette's commands begin with. */
   get subject(): string | undefined {
     return this.shown?.subjects[0];
@@ -62,7 +72,7 @@ export class OperatorView implements TreeDataProvider<Step>, Disposable {
     const state = step.open ? TreeItemCollapsibleState.Expanded : TreeItemCollapsibleState.Collapsed;
     const item = new TreeItem(step.label, leaf ? TreeItemCollapsibleState.None : state);
     item.description = step.detail;
-    item.tooltip = step.detail ? `${step.label}\n${step.detail}` : step.label;
+    item.tooltip = step.tooltip;
     item.iconPath = new ThemeIcon(step.icon);
     if (step.item) {
       const line = Math.max(0, step.item.line - 1);

@@ -25,12 +25,13 @@ export class StatusItem implements Disposable {
   shows(status: Status): void {
     const roots = status.roots;
     const tooltip = roots.map(sentence).join("\n\n");
-    const indexing = roots.find((root) => root.indexing);
+    // A tree whose first reading has not begun yet answers nothing, either.
+    const indexing = roots.find((root) => root.indexing || (!root.responsive && !root.error));
     const waiting = roots.reduce((sum, root) => sum + root.waiting, 0);
     if (roots.length === 0) {
       this.set("$(circle-slash) torchtalkd", "No source tree is known: open one, or name it in torchtalk.source.");
     } else if (indexing) {
-      this.set(`$(sync~spin) torchtalkd ${Math.floor(indexing.percent)} %`, tooltip);
+      this.set(`$(sync~spin) torchtalkd ${read(indexing)} %`, tooltip);
     } else if (roots.some((root) => root.error)) {
       this.set("$(warning) torchtalkd", tooltip, "statusBarItem.warningBackground");
     } else if (waiting > 0) {
@@ -54,13 +55,18 @@ export class StatusItem implements Disposable {
 
 /** What is to be said of one tree. */
 export function sentence(root: RootStatus): string {
-  const state = root.indexing
-    ? `${Math.floor(root.percent)} % of it is read`
+  const state = root.indexing || !root.responsive
+    ? `${read(root)} % of it is read`
     : root.waiting > 0
       ? `${filesWait(root.waiting)} to be read again`
       : "current";
   const said = `${root.root} (${root.harness}), revision ${root.revision}: ${state}`;
   return [said, root.error, root.note].filter((text) => text).join(". ");
+}
+
+/** How much of a tree is read, in percent. */
+function read(root: RootStatus): number {
+  return root.indexing || root.responsive ? Math.floor(root.percent) : 0;
 }
 
 function filesWait(count: number): string {

@@ -34,7 +34,7 @@ export class TraceTexts implements TextDocumentContentProvider, DocumentLinkProv
     ];
   }
 
-  /** Opens an answer beside the editor. */
+  /** Opens an answer beside the editor, or where one is shown already. */
   async show(title: string, result: Trace): Promise<void> {
     const name = title.replace(/[^\w.:]/g, "_");
     const uri = Uri.from({ scheme: SCHEME, path: `/${++this.count}/${name}.txt` });
@@ -43,7 +43,8 @@ export class TraceTexts implements TextDocumentContentProvider, DocumentLinkProv
       this.texts.delete(old);
     }
     const document = await workspace.openTextDocument(uri);
-    await window.showTextDocument(document, { viewColumn: ViewColumn.Beside, preview: true });
+    const shown = window.visibleTextEditors.find((editor) => editor.document.uri.scheme === SCHEME);
+    await window.showTextDocument(document, { viewColumn: shown?.viewColumn ?? ViewColumn.Beside, preview: true });
   }
 
   provideTextDocumentContent(uri: Uri): string {

@@ -17,7 +17,7 @@ from lsprotocol import types
 from torchtalkd.columns import Encoding, to_bytes
 from torchtalkd.facts import File
 from torchtalkd.frontends.host import EditorHost, NotReady, OpenRoot
-from torchtalkd.frontends.lsp.documents import Document, overlays, path_of
+from torchtalkd.frontends.lsp.documents import Document, overlays, packaged_from, packages_around, path_of
 from torchtalkd.frontends.lsp.places import Lines, Places
 from torchtalkd.frontends.lsp.settings import Settings
 from torchtalkd.queries.answers import Answer, Item, Subject, standing
@@ -72,12 +72,15 @@ class Desk:
         """By the URI of the client's folder: the root that it is in."""
         self._folders: dict[str, asyncio.Task[OpenRoot | None]] = {}
         self._around: dict[str, OpenRoot | None] = {}
+        self._installed: dict[tuple[str, str], OpenRoot | None] = {}
         self._lines: Lines = {}
         self._configured: tuple[OpenRoot | None, float] = (None, 0.0)
         self._pausing: dict[str, asyncio.TimerHandle] = {}
         self._tasks: set[asyncio.Task[Any]] = set()
         self.after_pause: Callable[[str], None] = _nothing
         """What follows when a text was opened, or its writer pauses."""
+        self.tell: Callable[[str], None] = _nothing
+        """How a sentence is shown to the user."""
 
     # -- folders and roots
 
@@ -141,6 +144,14 @@ class Desk:
         path = os.path.realpath(path_of(document.uri) or "/")
         known = [root for root in await self.roots() if _is_in(path, root.path)]
         found = max(known, key=lambda root: len(root.path), default=None)
+        packages = packages_around(path)
+        document.packaged = document.stands_for = ""
+        # Also where the environment lies in somebody's work tree: its packages are not of that tree.
+        apart = packages and packages_around(found.path if found else "") != packages
+        if apart and (other := await self._for_packages(packages)) is not None:
+            document.root, document.path = other, path
+            document.packaged = os.path.relpath(path, packages)
+            return other
         if found is None and path != "/" and not self.host.is_named:
             found = await self._nearest(os.path.dirname(path))
         if found is not None:
@@ -159,6 +170,25 @@ class Desk:
             except NotReady:
                 self._around[folder] = None
         return self._around[folder]
+
+    async def _for_packages(self, folder: str) -> OpenRoot | None:
+        key = (folder, self.settings.interpreter)
+        if key not in self._installed:
+            try:
+                found = await self.host.installed(folder, key[1], list(self.folders.values()))
+            except NotReady:
+                return None
+            self._installed[key] = found.root
+            if found.note:
+                self.tell(found.note)
+        return self._installed[key]
+
+    def use(self, settings: Settings) -> None:
+        """Goes by these settings from now on."""
+        moved = settings.interpreter != self.settings.interpreter
+        self.settings = settings
+        if moved:
+            self._place_anew()
 
     def _place_anew(self) -> None:
         for document in self.documents.values():
@@ -224,9 +254,14 @@ class Desk:
             laid = overlays(view, root, documents.values())
             if document.is_outside and root.reader.language(document.path) not in ("", "python"):
                 laid.append(document.overlay(root.reader))
+            if own and document.packaged and not document.path.endswith((".py", ".pyi")):
+                document.stands_for = document.stands_for or packaged_from(view, document.packaged)
+            if document.stands_for:
+                laid = [other for other in laid if other.path != document.stands_for]
+                laid.append(document.overlay(root.reader))
             shown = overlaid(view, laid)
-            places = Places(root, documents, self.encoding, self._lines)
-            file = shown.file(document.path) if own else None
+            places = Places(root, documents, self.encoding, self._lines, document)
+            file = shown.file(document.stands_for or document.path) if own else None
             unsaved = frozenset(overlay.path for overlay in laid)
             return question(Asked(shown, root, document, file, places, unsaved))
 
@@ -263,7 +298,7 @@ class Desk:
         column = to_bytes(document.line(line), position.character, self.encoding)
         spot = None
         if document.path.endswith((".py", ".pyi")):
-            spot = asked.root.reader.spot(document.path, document.data, line, column)
+            spot = asked.root.reader.spot(document.packaged or document.path, document.data, line, column)
             if spot is None:
                 return None
         elif asked.file is None:

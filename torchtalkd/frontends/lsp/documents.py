@@ -31,6 +31,10 @@ class Document:
         """The root that it is answered from."""
         self.path = ""
         """From that root; absolute where it lies outside of it."""
+        self.packaged = ""
+        """Of a file of an installed package: its path from the folder of the packages."""
+        self.stands_for = ""
+        """Of such a file that is no Python: the root's file that it was packaged from."""
         self._data: bytes | None = None
         self._digests: dict[str, bool] = {}
         self._draft: Draft | None = None
@@ -66,7 +70,7 @@ class Document:
 
     def overlay(self, reader: Reader) -> Overlay:
         """What the text says, read as far as it changed since it was last asked for."""
-        self._draft = reader.draft(self.path, self.data, self._draft, whole=False)
+        self._draft = reader.draft(self.stands_for or self.path, self.data, self._draft, whole=False)
         return self._draft.overlay
 
     def read_whole(self, reader: Reader) -> None:
@@ -74,9 +78,37 @@ class Document:
         keystroke, which then costs no more than the next."""
         former = self._draft
         if former is None or not former.is_whole:
-            read = reader.draft(self.path, self.data, former, whole=True)
+            read = reader.draft(self.stands_for or self.path, self.data, former, whole=True)
             if self._draft is former:
                 self._draft = read
+
+
+PACKAGES: Final = ("/site-packages/", "/dist-packages/")
+
+
+def packages_around(path: str) -> str:
+    """The folder of installed packages that a path is in, the innermost; '' for none."""
+    ends = [at + len(name) - 1 for name in PACKAGES if (at := path.rfind(name)) >= 0]
+    return path[: max(ends)] if ends else ""
+
+
+def packaged_from(view: View, packaged: str) -> str:
+    """The file of the root that a packaged one was copied from; '' where none certainly is.
+
+    What is packaged keeps its name and at least its folder's (PyTorch's setup.py copies
+    aten/src/ATen/native/native_functions.yaml to torchgen/packaged/ATen/native/, tools/autograd/*.yaml to
+    torchgen/packaged/autograd/): the root's file with the longest common end, if that is one.
+    """
+    parts = packaged.split("/")
+    best, found = 1, [""]
+    for file in view.files():
+        if file.path.endswith(f"/{parts[-1]}"):
+            theirs = file.path.split("/")
+            same = next((n for n in range(len(parts)) if theirs[-n - 1 :] != parts[-n - 1 :]), len(parts))
+            if same >= best and same > 1:
+                found = [file.path] if same > best else [*found, file.path]
+                best = same
+    return found[0] if len(found) == 1 else ""
 
 
 def overlays(view: View, root: OpenRoot, documents: Iterable[Document]) -> list[Overlay]:

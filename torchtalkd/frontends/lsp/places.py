@@ -38,10 +38,14 @@ class Places:
         documents: Mapping[str, Document],
         encoding: Encoding,
         kept: Lines | None = None,
+        standing: Document | None = None,
     ) -> None:
         self._root, self._encoding = root, encoding
         self._kept: Lines = {} if kept is None else kept
         self._open = {d.path: d for d in documents.values() if d.root and d.root.path == root.path}
+        if standing is not None and standing.stands_for:
+            # The text itself is meant where the root's file is cited that it is read as.
+            self._open[standing.stands_for] = standing
         self._lines: dict[str, list[bytes]] = {}
 
     def uri(self, path: str) -> str:

@@ -78,6 +78,8 @@ def build_server(desk: Desk, note: str = "") -> LanguageServer:
     assert isinstance(protocol, _Protocol)
     protocol.desk = desk
 
+    desk.tell = lambda said: server.window_show_message(types.ShowMessageParams(types.MessageType.Info, said))
+
     @server.feature(types.INITIALIZE)
     def initialize(params: types.InitializeParams) -> None:
         chosen = server.workspace.position_encoding
@@ -99,7 +101,8 @@ def build_server(desk: Desk, note: str = "") -> LanguageServer:
     @server.feature(types.WORKSPACE_DID_CHANGE_CONFIGURATION)
     async def configured(params: types.DidChangeConfigurationParams) -> None:
         if not await _read_configuration(server, desk):
-            desk.settings, wrong = settings_of(_plain(params.settings), desk.settings)
+            settings, wrong = settings_of(_plain(params.settings), desk.settings)
+            desk.use(settings)
             _tell(server, wrong)
 
     @server.feature(types.WORKSPACE_DID_CHANGE_WORKSPACE_FOLDERS)
@@ -132,7 +135,8 @@ async def _read_configuration(server: LanguageServer, desk: Desk) -> bool:
         # It said that it can, and does not: the options of the start stay.
         return False
     value = _plain(found[0]) if found else None
-    desk.settings, wrong = settings_of(value, desk.settings)
+    settings, wrong = settings_of(value, desk.settings)
+    desk.use(settings)
     _tell(server, wrong)
     return isinstance(value, dict)
 

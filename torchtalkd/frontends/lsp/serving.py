@@ -23,6 +23,8 @@ from torchtalkd.frontends.lsp.server import build_server
 _PARSE_ERROR: Final = -32700
 _INVALID_REQUEST: Final = -32600
 _NOT_INITIALIZED: Final = -32002
+_OWN: Final = "torchtalk/"
+"""What the methods begin with that are no part of the protocol."""
 
 # It would write each message that passes through it into the daemon's log, at a level that is shown.
 logging.getLogger("pygls").setLevel(logging.ERROR)
@@ -100,7 +102,10 @@ class _Session:
         elif method == types.SHUTDOWN:
             self._down = True
         message.setdefault("jsonrpc", "2.0")
-        if method is not None and message.get("params") is None and method not in _WITHOUT_PARAMETERS:
+        if method is not None and method.startswith(_OWN) and not isinstance(message.get("params"), dict):
+            # Ours may be asked with no parameters, which clients write as none, `null`, `[]` or `[null]`.
+            message["params"] = {}
+        elif method is not None and message.get("params") is None and method not in _WITHOUT_PARAMETERS:
             message.pop("params", None)
         try:
             self._server.protocol.handle_message(self._server.protocol.structure_message(message))

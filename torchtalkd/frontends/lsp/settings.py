@@ -38,6 +38,8 @@ class Settings:
     """Whether names that are Python alone are answered, too: for editors without a server for Python."""
     candidates: bool = True
     """Whether a method of a receiver whose type is not known is answered, as a candidate."""
+    interpreter: str = ""
+    """The Python whose installed packages may be looked at, for their version; '' for none."""
     features: Switches = field(default_factory=Switches)
 
 
@@ -61,6 +63,11 @@ def settings_of(found: Any, former: Settings | None = None) -> tuple[Settings, l
                 settings = replace(settings, **{name: found[name]})
             else:
                 wrong.append(f"torchtalk.{name} must be true or false")
+    if "interpreter" in found:
+        if isinstance(found["interpreter"], str):
+            settings = replace(settings, interpreter=found["interpreter"])
+        else:
+            wrong.append("torchtalk.interpreter must be the path of a Python interpreter")
     given = found.get("features")
     if isinstance(given, dict):
         known = {f.name for f in fields(Switches)}

@@ -33,8 +33,9 @@ function M.status()
   end
   local waiting = 0
   for _, root in ipairs(status.roots) do
-    if root.indexing then
-      return ('torchtalkd %d %%'):format(math.floor(root.percent))
+    -- A tree whose first reading has not begun yet answers nothing, either.
+    if root.indexing or (not root.responsive and root.error == '') then
+      return ('torchtalkd %d %%'):format(root.indexing and math.floor(root.percent) or 0)
     elseif root.error ~= '' then
       return 'torchtalkd: trouble'
     end
@@ -132,28 +133,30 @@ function M.chain()
   end)
 end
 
+---How far the index of one tree is.
+function M.sentence(root)
+  local said = { ('%s (%s), revision %d'):format(root.root, root.harness, root.revision) }
+  if root.indexing then
+    said[#said + 1] = ('%d %% read'):format(math.floor(root.percent))
+  end
+  if root.waiting > 0 then
+    said[#said + 1] = root.waiting == 1 and '1 file waits' or root.waiting .. ' files wait'
+  end
+  vim.list_extend(said, { root.error, root.note })
+  return table.concat(
+    vim.tbl_filter(function(text)
+      return text ~= ''
+    end, said),
+    ', '
+  )
+end
+
 ---Says how far the indexes are.
 function M.report()
   ask('torchtalk/status', function()
     return vim.empty_dict()
   end, function(status)
-    local lines = {}
-    for _, root in ipairs(status.roots) do
-      local said = { ('%s (%s), revision %d'):format(root.root, root.harness, root.revision) }
-      if root.indexing then
-        said[#said + 1] = ('%d %% read'):format(math.floor(root.percent))
-      end
-      if root.waiting > 0 then
-        said[#said + 1] = root.waiting .. ' files wait'
-      end
-      vim.list_extend(said, { root.error, root.note })
-      lines[#lines + 1] = table.concat(
-        vim.tbl_filter(function(text)
-          return text ~= ''
-        end, said),
-        ', '
-      )
-    end
+    local lines = vim.tbl_map(M.sentence, status.roots)
     vim.notify('torchtalkd: ' .. (#lines > 0 and table.concat(lines, '\n') or 'no source tree is known'))
   end)
 end
