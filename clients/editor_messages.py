@@ -17,6 +17,7 @@ from .messages import PARSE_ERROR, Dialect, error, is_request
 SERVER_CANCELLED: Final = -32802
 """The code for a request that the daemon took with it (LSP 3.17, `ErrorCodes.ServerCancelled`)."""
 MOST_BYTES: Final = 128 << 20
+_MOST_DIGITS: Final = 18
 _MOST_HEADER: Final = 16 << 10
 _REPLAY: Final = "torchtalkd-replay"
 
@@ -63,7 +64,8 @@ def _length(head: bytes) -> int:
     for line in head.split(b"\n"):
         name, _, value = line.partition(b":")
         if name.strip().lower() == b"content-length" and value.strip().isdigit():
-            return int(value)
+            # Of thousands of digits Python makes no number.
+            return int(value) if len(value) <= _MOST_DIGITS else -1
     return -1
 
 

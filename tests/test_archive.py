@@ -201,6 +201,18 @@ def test_an_about_of_a_newer_program(made: Path, home: Path, tmp_path: Path) -> 
         refused(home, with_bytes(tmp_path / "bad", about, json.loads(text) | change, member, data))
 
 
+@pytest.mark.parametrize("created", ["NaN", "Infinity", "1e300", "1" + "0" * 400, "-1", "99999999999999999"])
+def test_a_number_that_cannot_be(made: Path, home: Path, tmp_path: Path, created: str) -> None:
+    """A list of snapshots shows it as a date, and an archive's header takes eleven digits."""
+    (about, text), (member, data) = members_of(made)
+    told = json.loads(text)
+    for name in ("created", "files", "changed"):
+        bad = json.dumps(told | {name: "HERE"}).replace('"HERE"', created).encode()
+        refused(home, packed(tmp_path / "bad", [(about, bad), (member, data)]), name)
+    bad = json.dumps(told | {"database": {"bytes": "HERE", "digest": ""}}).replace('"HERE"', created).encode()
+    refused(home, packed(tmp_path / "bad", [(about, bad), (member, data)]), "description")
+
+
 @pytest.mark.parametrize(
     ("statement", "word"),
     [
@@ -222,6 +234,12 @@ def test_an_about_of_a_newer_program(made: Path, home: Path, tmp_path: Path) -> 
         ("UPDATE meta SET value = '[1' WHERE name = 'rules'", "cannot be read"),
         ("UPDATE meta SET value = 'x' WHERE name = 'revision'", "revision"),
         ("INSERT OR REPLACE INTO meta VALUES ('links', '{\"a\": \"/etc\"}')", "links"),
+        ("UPDATE definition SET guard = CAST(x'6dff' AS TEXT)", "UTF-8"),
+        ("UPDATE definition SET key = CAST(x'c3' AS TEXT), name = CAST(x'a9' AS TEXT)", "UTF-8"),
+        ("INSERT INTO problem SELECT max(id), 1, 'x', CAST(x'ff' AS TEXT) FROM file", "UTF-8"),
+        ("UPDATE meta SET value = CAST(x'ff' AS TEXT) WHERE name = 'harness'", "UTF-8"),
+        ("INSERT INTO file SELECT -1, 'a.py', '', '', 0, 0, 0, 0, 0, '', ''", "number cannot be"),
+        ("INSERT INTO file SELECT 1 << 42, 'a.py', '', '', 0, 0, 0, 0, 0, '', ''", "number cannot be"),
         ("PRAGMA user_version = 99", "newer"),
         ("PRAGMA user_version = 1", "format 1"),
     ],

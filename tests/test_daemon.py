@@ -8,11 +8,13 @@ import os
 import shutil
 import signal
 import socket
+import sqlite3
 import stat
 import subprocess
 import sys
 import threading
 from collections.abc import Awaitable, Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -503,6 +505,24 @@ def test_a_damaged_index_is_built_anew(environ: dict[str, str], mini_tree: Path)
         assert (await handle.ask(lambda view: trace(view, "mul"), 10.0)).found
         database.unlink()
         assert (await handle.ask(lambda view: search(view, "mul"), 10.0)).found
+
+    hosted(work)
+
+
+@pytest.mark.parametrize("where", ["definition SET name", "meta SET value"])
+def test_an_index_with_text_that_is_none_is_built_anew(
+    environ: dict[str, str], mini_tree: Path, where: str
+) -> None:
+    """No check of SQLite's finds that, and no sweep reads the files again."""
+
+    async def work(host: Host) -> None:
+        handle = await opened(host, mini_tree, environ)
+        (await handle.tree()).rest()
+        with closing(sqlite3.connect(index_folder(mini_tree, environ) / "index.db")) as db, db:
+            db.execute(f"UPDATE {where} = CAST(x'6dff' AS TEXT)")
+        assert (await handle.ask(lambda view: trace(view, "mul"), 10.0)).found
+        (mini_tree / "new.py").write_text("def quite_new(): ...")
+        assert (await handle.ask(lambda view: trace(view, "quite_new"), 10.0)).found
 
     hosted(work)
 

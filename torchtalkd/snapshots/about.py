@@ -22,6 +22,9 @@ FORMAT: Final = 1
 MOST_TEXT: Final = 400
 """Characters of a text in it."""
 
+MOST_NUMBER: Final = 99_999_999_999
+"""Seconds are so many in the year 5138: the system's calendar knows it."""
+
 
 @dataclass(frozen=True, slots=True)
 class About:
@@ -96,6 +99,9 @@ def from_text(text: str, **changed: Any) -> About:
     values: dict[str, Any] = {}
     for field in fields(About):
         value = found.get(field.name)
+        if type(value) is not bool and isinstance(value, int | float) and not 0 <= value <= MOST_NUMBER:
+            # Also what is no number at all, which no comparison holds for.
+            raise SnapshotError(f"its description has a {field.name} that cannot be")
         if field.type == "float" and type(value) is int:
             value = float(value)
         if type(value).__name__ != field.type:

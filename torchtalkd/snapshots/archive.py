@@ -165,7 +165,7 @@ def _database_of(text: str) -> dict[str, Any]:
     try:
         found = json.loads(text)["database"]
         return {"bytes": int(found["bytes"]), "digest": str(found["digest"])}
-    except (ValueError, TypeError, KeyError, RecursionError) as error:
+    except (ValueError, TypeError, KeyError, OverflowError, RecursionError) as error:
         raise WrongArchive("its description cannot be read") from error
 
 

@@ -19,6 +19,7 @@ from torchtalkd.store.broken import set_aside
 from torchtalkd.store.connection import BUSY_SECONDS, NAME, NEW, connect, remove
 from torchtalkd.store.errors import NoIndex, NotPermitted, Unusable, translated
 from torchtalkd.store.teller import Teller
+from torchtalkd.store.texts import require_text
 from torchtalkd.store.view import View
 from torchtalkd.store.writer import Writer
 
@@ -149,7 +150,7 @@ def _sound(folder: Path, verify: bool) -> sqlite3.Connection:
 
 
 def _require_sound(connection: sqlite3.Connection, path: Path, verify: bool) -> None:
-    """Raises Unusable for another version, for missing tables, and with `verify` for any bad page."""
+    """Raises Unusable for another version, for missing tables, and with `verify` for any bad page or text."""
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     if version != FORMAT:
         raise Unusable(path, f"the index {path} has format {version}, this program uses {FORMAT}")
@@ -160,6 +161,7 @@ def _require_sound(connection: sqlite3.Connection, path: Path, verify: bool) -> 
         (answer,) = connection.execute("PRAGMA quick_check(1)").fetchone()
         if answer != "ok":
             raise Unusable(path, f"the index {path} is damaged ({answer})")
+        require_text(connection)
 
 
 def _size(path: Path) -> int:

@@ -50,6 +50,7 @@ class Locked(StoreError):
         self.pid = pid
 
 
+_DAMAGED = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 _FORBIDDEN = {errno.EACCES, errno.EPERM, errno.EROFS}
 _LITTLE = 1 << 20
@@ -76,17 +77,14 @@ def translated(folder: Path) -> Iterator[None]:
 
 def is_damage(error: BaseException) -> bool:
     """Whether an sqlite3 error says that the file itself is bad."""
-    return isinstance(error, sqlite3.Error) and _code(error) in (
-        sqlite3.SQLITE_CORRUPT,
-        sqlite3.SQLITE_NOTADB,
-    )
+    return isinstance(error, sqlite3.Error) and (_code(error) in _DAMAGED or _is_no_text(error))
 
 
 def _of_sqlite(folder: Path, error: sqlite3.Error) -> StoreError | None:
     code = _code(error)
     if code == sqlite3.SQLITE_FULL or (code == sqlite3.SQLITE_IOERR and _no_room(folder, error)):
         return _full(folder)
-    if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
+    if code in _DAMAGED or _is_no_text(error):
         return Unusable(folder, f"the index in {folder} is damaged ({error})")
     if code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_AUTH):
         return NotPermitted(folder, f"cannot use the index in {folder}: {error}")
@@ -104,6 +102,11 @@ def _of_system(folder: Path, error: OSError) -> StoreError | None:
     if error.errno in (errno.ENOTDIR, errno.EEXIST, errno.EISDIR):
         return StoreError(path, f"cannot use {path} for the index: {error.strerror}")
     return None
+
+
+def _is_no_text(error: sqlite3.Error) -> bool:
+    # Python's own words, of Modules/_sqlite/cursor.c; SQLite does not mind, so there is no code.
+    return str(error).startswith("Could not decode to UTF-8")
 
 
 def _full(folder: Path) -> StoreFull:

@@ -19,12 +19,15 @@ from torchtalkd.store.connection import script
 from torchtalkd.store.database import FORMAT
 from torchtalkd.store.errors import Unusable, translated
 from torchtalkd.store.rules import rules_of
+from torchtalkd.store.texts import require_text
 
 _META: Final = {"root", "format", "revision", "harness", "fingerprint", "parsers", "rules", "complete"}
 """Values that every index has."""
 
 _MUST_BE_EMPTY: Final = (
     # what is wrong, and a query that finds one row of it
+    # An id is a file's number with 20 bits below it, and the next file's number is one higher.
+    ("a file whose number cannot be", "SELECT 1 FROM file WHERE id < 0 OR id >= 1 << 42 LIMIT 1", ("",)),
     (
         "a fact of no file",
         "SELECT 1 FROM {table} WHERE id < 0 OR id >> 20 NOT IN (SELECT id FROM file) LIMIT 1",
@@ -90,6 +93,7 @@ def _wrong(db: sqlite3.Connection) -> Iterator[str]:
     (checked,) = db.execute("PRAGMA quick_check(1)").fetchone()
     if checked != "ok":
         yield f"its database is damaged ({checked})"
+    require_text(db)
     for what, query, tables in _MUST_BE_EMPTY:
         for table in tables:
             if db.execute(query.format(table=table)).fetchone():

@@ -12,6 +12,7 @@ from typing import Final
 MOST_BYTES: Final = 128 << 20
 """Of a message; a text of that size is read by no parser of ours."""
 _MOST_HEADER: Final = 16 << 10
+_MOST_DIGITS: Final = 18
 _PIECE: Final = 1 << 18
 
 
@@ -53,7 +54,8 @@ class Frames:
             if name.strip().lower() == b"content-length":
                 if not value.strip().isdigit():
                     raise BadFrame("Content-Length must be a number", fatal=False)
-                length = int(value)
+                # Of a number of thousands of digits Python makes none.
+                length = int(value) if len(value) <= _MOST_DIGITS else MOST_BYTES + 1
         if length > MOST_BYTES:
             raise BadFrame(f"a message has at most {MOST_BYTES} bytes", fatal=True)
         return await self._exactly(length)
