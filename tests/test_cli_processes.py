@@ -75,6 +75,25 @@ def test_a_reader_that_leaves_early_is_no_error(environ: dict[str, str], mini_tr
     assert (done.returncode, done.stderr) == (0, "")
 
 
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+def test_closed_streams_lead_nowhere(environ: dict[str, str], mini_tree: Path, closed: str) -> None:
+    words = [*COMMAND, "trace", "matmul", "--source", str(mini_tree)]
+    done = subprocess.run(
+        ["sh", "-c", f'exec "$@" {closed}', "sh", *words],
+        env=environ,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0, done
+    assert "mistake" not in done.stderr
+    assert ("matmul" in done.stdout) == (" >&-" not in f" {closed}")
+    # What was written by others is as they left it.
+    again = command(environ, "trace", "matmul", "--source", mini_tree)
+    assert (again.returncode, again.stderr) == (0, "")
+
+
 def test_two_first_commands_at_the_same_moment(environ: dict[str, str], mini_tree: Path) -> None:
     running = [
         subprocess.Popen(

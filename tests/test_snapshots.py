@@ -171,6 +171,13 @@ def test_save_again_replaces(told: Callable[..., Any], run: Callable[..., Ran], 
     assert [one["name"] for one in told("snapshot", "list")["snapshots"]] == ["n"]
 
 
+def test_none_is_a_list_too(told: Callable[..., Any], run: Callable[..., Ran], tree: Path) -> None:
+    assert told("snapshot", "list") == {"snapshots": [], "total": 0, "bytes": 0}
+    code, out, err = run("snapshot", "list")
+    assert (code, out) == (0, "")
+    assert "no snapshots yet" in err
+
+
 def test_delete_and_prune(told: Callable[..., Any], run: Callable[..., Ran], tree: Path) -> None:
     for number in range(4):
         told("snapshot", "save", f"n{number}", "--source", tree)

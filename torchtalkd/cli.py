@@ -93,6 +93,8 @@ def _run(argv: list[str]) -> int:
     if sys.version_info < (3, 11):
         _tell("Python %d.%d is too old: use 3.11 or later" % sys.version_info[:2])
         return 2
+    if None in (sys.stdin, sys.stdout, sys.stderr):
+        _replace_closed_streams()
     for stream in (sys.stdout, sys.stderr):
         # Names and paths of a tree may be anything; none of them may end an answer.
         if hasattr(stream, "reconfigure"):
@@ -119,6 +121,17 @@ def _run(argv: list[str]) -> int:
     code = int(getattr(module, function or arguments.command.rpartition(" ")[2])(arguments))
     sys.stdout.flush()
     return code
+
+
+def _replace_closed_streams() -> None:
+    """Streams that whoever starts us has closed lead nowhere. Else the next file that is opened would have
+    their number, and be written into."""
+    while (nowhere := os.open(os.devnull, os.O_RDWR)) <= 2:
+        pass
+    os.close(nowhere)
+    sys.stdin = sys.stdin or open(0, closefd=False)  # noqa: SIM115 - for the life of the process
+    sys.stdout = sys.stdout or open(1, "w", closefd=False)  # noqa: SIM115
+    sys.stderr = sys.stderr or open(2, "w", closefd=False)  # noqa: SIM115
 
 
 def _client(name: str) -> ModuleType:

@@ -20,7 +20,7 @@ def megabytes(size: int) -> str:
 
 def list_lines(there: list[Kept], size: int) -> Iterator[str]:
     """One line for each snapshot, then what all take."""
-    width = max(len(kept.about.name) for kept in there)
+    width = max((len(kept.about.name) for kept in there), default=0)
     for kept in there:
         about = kept.about
         when = time.strftime("%Y-%m-%d %H:%M", time.localtime(about.created))
