@@ -100,7 +100,7 @@ def _run(argv: list[str]) -> int:
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
     try:
-        arguments = parser().parse_args(argv)
+        arguments = parser(argv[0] if argv else "").parse_args(argv)
     except SystemExit as stop:  # --help and --version have printed their answer
         sys.stdout.flush()
         return int(stop.code or 0)
@@ -184,13 +184,28 @@ class _Parser(argparse.ArgumentParser):
         raise WrongCall(self.prog, message)
 
 
-def parser() -> argparse.ArgumentParser:
-    """All commands with their arguments."""
+class _Help(argparse.HelpFormatter):
+    """Help as wide as the terminal. argparse makes one for each argument, and without a width it loads
+    `shutil` to find that out, with all that compresses files."""
+
+    def __init__(self, prog: str) -> None:
+        try:
+            columns = int(os.environ.get("COLUMNS") or 0) or os.get_terminal_size(1).columns
+        except (ValueError, OSError):
+            # Stdout is no terminal.
+            columns = 0
+        super().__init__(prog, width=(columns or 80) - 2)
+
+
+def parser(first: str = "") -> argparse.ArgumentParser:
+    """All commands with their arguments; where `first` is one of the bridges, which editors and agents wait
+    for at each start, those of the bridges alone: the others take several milliseconds."""
     parser = _Parser(
         prog="torchtalkd",
         description="Finds the way from a PyTorch name in Python to the code that implements it.",
         epilog="First time? `torchtalkd demo` needs nothing else. Then: `torchtalkd init --source PATH`.",
         allow_abbrev=False,
+        formatter_class=_Help,
     )
     parser.add_argument("--version", action="version", version=f"torchtalkd {__version__}")
     # With its name said, argparse need not load what formats help to find it out.
@@ -198,8 +213,24 @@ def parser() -> argparse.ArgumentParser:
 
     def command(name: str, help: str, *, under: argparse._SubParsersAction[_Parser] = commands) -> _Parser:
         return under.add_parser(
-            name.rpartition(" ")[2], help=help, description=f"{help}.", allow_abbrev=False
+            name.rpartition(" ")[2],
+            help=help,
+            description=f"{help}.",
+            allow_abbrev=False,
+            formatter_class=_Help,
         )
+
+    def bridges() -> None:
+        serve = command("mcp-serve", "Serve an agent over stdio (MCP); the agent's client starts this")
+        _tree(serve)
+        editor = command("lsp", "Serve an editor over stdio (LSP); the editor starts this")
+        _tree(editor)
+        # What some clients add to every server's command line.
+        editor.add_argument("--stdio", action="store_true", help=argparse.SUPPRESS)
+
+    if first in ("mcp-serve", "lsp"):
+        bridges()
+        return parser
 
     command("demo", "Index a small tree that comes with the program and trace an operator in it")
 
@@ -266,13 +297,7 @@ def parser() -> argparse.ArgumentParser:
 
     _json(command("roots", "List the source trees that are remembered or indexed"))
 
-    serve = command("mcp-serve", "Serve an agent over stdio (MCP); the agent's client starts this")
-    _tree(serve)
-
-    editor = command("lsp", "Serve an editor over stdio (LSP); the editor starts this")
-    _tree(editor)
-    # What some clients add to every server's command line.
-    editor.add_argument("--stdio", action="store_true", help=argparse.SUPPRESS)
+    bridges()
 
     stop = command("stop", "End the daemon; the next question starts a new one")
     stop.add_argument("--all", action="store_true", help="those of other versions, too")

@@ -139,7 +139,8 @@ def schemas(tree: Tree, pick: random.Random) -> Iterator[ROW]:
             for call in re.finditer(rf"(?<![\w.]){tensor}\.(\w+)\(", match[3]):
                 before = match[3][: call.start()]
                 noisy = re.search(
-                    rf"\b{tensor}\b[^\n(]*(?<![=!<>])=(?!=)|for [^\n]*\b{tensor}\b|^ +(?:def|class) |\"\"\"|'''",
+                    rf"\b{tensor}\b[^\n(]*(?<![=!<>])=(?!=)|for [^\n]*\b{tensor}\b"
+                    rf"|^ +(?:def|class) |\"\"\"|'''",
                     before,
                     re.MULTILINE,
                 )

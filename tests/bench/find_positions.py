@@ -2,6 +2,8 @@
 
     python -m tests.bench.find_positions TREES > tests/bench/positions.tsv
 
+`find_kernel_positions.py` finds more, to be added behind these.
+
 Nothing of the program is imported: what is found here is what a person with `grep` would call right.
 Only names that one definition of the tree can be meant by are taken; what is left out is harder, and
 `positions.py` says how much of what is here is answered rightly. Columns of the table: kind, tree,

@@ -58,6 +58,8 @@ def main() -> int:
     arguments = parser.parse_args()
     root = arguments.tree.resolve()
     environment = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
+    # An installed program is compiled once, not at each start.
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)
     print(f"{'milliseconds':34} {'median':>8} {'p95':>8} {'promise':>8}")
     kept = [start(root, environment)]
     editor = Editor(environment, capabilities=NEOVIM)

@@ -189,6 +189,7 @@ const actions = {
     await tab.waitFor({ timeout: PATIENCE });
     const lines = page.locator(".editor-group-container.active .view-lines").first();
     await until(async () => (await lines.innerText()).trim(), "a text");
+    await page.locator(".editor-group-container.active .detected-link").first().waitFor({ timeout: PATIENCE });
     return {
       name: await tab.innerText(),
       text: (await lines.innerText()).replace(/\u00a0/g, " "),

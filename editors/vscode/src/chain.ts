@@ -40,7 +40,7 @@ export function chain(items: Item[]): (Step & { open: boolean })[] {
   const others = [...new Set(items.map((item) => item.role))].filter((role) => !known.has(role));
   const layers = [...LAYERS, ...others.map((role) => ({ label: role, icon: "symbol-misc", roles: [role] }))];
   return layers.flatMap((layer: Layer) => {
-    const own = items.filter((item) => layer.roles.includes(item.role) && item.file);
+    const own = eachOnce(items.filter((item) => layer.roles.includes(item.role) && item.file));
     if (own.length === 0) {
       return [];
     }
@@ -48,6 +48,18 @@ export function chain(items: Item[]): (Step & { open: boolean })[] {
     const { label, icon, open = false } = layer;
     return [{ label, detail: `${own.length}`, tooltip: label, icon, item: undefined, steps, open }];
   });
+}
+
+/** One kernel may serve several dispatch keys: it is shown once, with all of them. */
+function eachOnce(items: Item[]): Item[] {
+  const found = new Map<string, Item>();
+  for (const item of items) {
+    const place = `${item.symbol} ${item.file}:${item.line}`;
+    const former = found.get(place);
+    const keys = [former?.dispatch_key, item.dispatch_key].filter((key) => key);
+    found.set(place, { ...(former ?? item), dispatch_key: [...new Set(keys)].join(", ") });
+  }
+  return [...found.values()];
 }
 
 function step(item: Item, icon: string): Step {
