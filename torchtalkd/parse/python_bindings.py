@@ -190,6 +190,9 @@ def _bind(context: _Context, binding: PythonBinding, call: _Call) -> bool:
         library = _library(context, binding.library, call.callee, arguments)
         if library is None:
             return False
+    refused = arguments.keyword.get(binding.unless) if binding.unless else None
+    if refused is not None and refused.type == "false":
+        return False
     operands = _operands(context, binding, call, library)
     if not operands:
         return False
@@ -248,6 +251,9 @@ def _operands(
         if isinstance(value, Chain):
             name = out.resolve(value.written, call.owner)
             operator = operator_of(name, context.operator_namespace) if name else ""
+            if binding.suffix and name:
+                last = keys.last(keys.op(operator) if operator else key_of(name))
+                operator = f"{binding.prefix}{last}{binding.suffix}"
             if binding.operand == _RECEIVER and name and not operator:
                 last = name.rpartition(".")[2]
                 operator = context.registered.get(name) or (binding.prefix and binding.prefix + last)
@@ -325,8 +331,9 @@ def _detail(
         for value in static_values(node, context.out):
             if isinstance(value, Text):
                 values.append(value.value)
-            elif name := context.out.resolve(value.written, owner):
-                values.append(name)
+            else:
+                name = context.out.resolve(value.written, owner)
+                values.append(name or value.written.decode("utf-8", "replace"))
         if unwrapped(node).type in ("list", "tuple", "set"):
             detail[keyword] = values
         elif values:
@@ -336,6 +343,10 @@ def _detail(
 
 def _schema(out: Outline, binding: PythonBinding, arguments: Arguments) -> str:
     """`define("f(Tensor x) -> Tensor")`, or `define("ns::f", "(Tensor x) -> Tensor")`."""
+    named = arguments.at(binding.operand) if isinstance(binding.operand, str) else None
+    if named is not None:
+        text = text_of(named, out) or ""
+        return text if "(" in text else ""
     operand = binding.operand if isinstance(binding.operand, int) else 0
     parts = [text_of(node, out) or "" for node in arguments.positional[operand : operand + 2]]
     if not parts:

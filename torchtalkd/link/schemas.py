@@ -1,0 +1,25 @@
+"""The schema of an overload, read: of the yaml entry, of what `autogen` makes, of m.def in code."""
+
+from __future__ import annotations
+
+from torchtalkd.codegen.schema import Schema, SchemaError, parse_schema
+from torchtalkd.link.operators import Family
+from torchtalkd.link.overloads import overloads, stem_of
+from torchtalkd.link.source import Facts
+
+
+def schema_of(facts: Facts, family: Family, operator: str) -> Schema | None:
+    """The schema; None where there is none to read."""
+    for entry in family.entries:
+        if family.full_name(entry) != operator:
+            continue
+        if (entry.fact.detail or {}).get("autogen_of"):
+            made = overloads(facts, stem_of(facts, operator)).by_name.get(operator)
+            return made.schema if made is not None else None
+        text = entry.fact.signature
+        if "(" in text:
+            try:
+                return parse_schema(text)
+            except SchemaError:
+                continue
+    return None
