@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 DEMO_TREE = REPOSITORY / "torchtalkd" / "demo_tree"
@@ -23,6 +24,13 @@ TREES = REPOSITORY / "tests" / "trees"
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--full", action="store_true", help="also run the tests that take minutes")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    # Tests of random histories ask for this profile's name: they try many more, and other ones.
+    settings.register_profile("full")
+    if config.getoption("--full"):
+        settings.load_profile("full")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -49,7 +49,7 @@ def same(carried: View, fresh: View) -> None:
         assert found == fresh.named(key, name)
     for (key, kind), found in carried._of_kind.items():
         assert found == fresh.of_kind(key, kind)
-    for key, count in carried._counted.items():
+    for key, (count, _) in carried._counted.items():
         assert count == fresh.count(key)
     for number, found in carried._by_id.items():
         assert found == fresh.definition(number)

@@ -73,6 +73,13 @@ def test_bindings_with_paths_are_tried_first(tmp_path: Path) -> None:
     assert [b.id for b in made.python.bindings] == ["b", "a"]
 
 
+def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
+    for name in ("version.txt", "setup.py", ".torchtalk.toml"):
+        os.mkfifo(tmp_path / name)
+    assert load("pytorch", tree=tmp_path).rules.version == ""
+    assert "torch-extension" not in detect(tmp_path)
+
+
 def test_a_release_applies_to_its_versions_only(tmp_path: Path) -> None:
     text = (
         'format = 1\n[cpp]\nblank = ["A"]\n'

@@ -72,6 +72,18 @@ def test_what_is_written_is_read(tmp_path: Path) -> None:
         assert view.problems() == [("a.cpp", Problem(2, "syntax", "odd"))]
 
 
+def test_a_count_does_not_depend_on_what_was_asked_before(tmp_path: Path) -> None:
+    write(tmp_path, *(facts(f"{n}.cpp") for n in range(70)))
+    wanted = {64: 64, 10: 10, 100: 70, 70: 70, 71: 70, 1: 1}
+    for read_before in (False, True):
+        with open_view(tmp_path) as view:
+            if read_before:
+                assert len(view.definitions("op:add")) == 70
+            for enough in (*wanted, *reversed(wanted)):
+                assert view.count("op:add", enough) == wanted[enough], enough
+            assert view.count("op:none") == 0
+
+
 def test_a_replacement_is_one_revision_and_leaves_no_old_row(tmp_path: Path) -> None:
     write(tmp_path, facts("a.cpp", "f"), facts("b.cpp", "g"))
     with open_writer(tmp_path, ROOT) as writer:

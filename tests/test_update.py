@@ -264,6 +264,19 @@ def test_a_link_changes_with_what_it_leads_to(tree: Followed) -> None:
     assert tree.dump() == tree.fresh()
 
 
+@pytest.mark.parametrize("first", ["deep/one", "deep/nowhere", "/", "deep/two"])
+def test_a_link_changes_with_each_link_that_it_leads_through(tree: Followed, first: str) -> None:
+    tree.write({"deep/one/a.cpp": "def one", "deep/two/a.cpp": "def two"})
+    between = tree.root / "between"
+    (tree.root / "src/link.cpp").symlink_to("../between/a.cpp")
+    (tree.root / "src/link2.cpp").symlink_to("link.cpp")
+    for target in (first, "deep/two", "/", "deep/one", "between"):
+        between.unlink(missing_ok=True)
+        between.symlink_to(target)
+        tree.update("between", *(["src", "deep"] if target == first else []))
+        assert tree.dump() == tree.fresh(), target
+
+
 def test_another_recipe_sweeps_the_tree(tree: Followed) -> None:
     tree.write({"src/1.cpp": "def unheard"})
     assert tree.update("src/2.cpp", version="2").whole

@@ -58,6 +58,8 @@ def _fits(conventions: Conventions, root: Path) -> bool:
 
 
 def _contains(path: Path, texts: tuple[str, ...]) -> bool:
+    if not path.is_file():
+        return False  # To open a pipe would wait for whoever writes to it.
     try:
         with path.open("rb") as stream:
             data = stream.read(_READ_AT_MOST)

@@ -26,8 +26,12 @@ _OPERATORS: dict[str, Callable[[tuple[int, ...], tuple[int, ...]], bool]] = {
 def version_of(tree: Path, version_files: Iterable[str]) -> str:
     """The version that the first readable of the files names; '' when none does. Reads files."""
     for name in version_files:
+        path = tree / name
+        if not path.is_file():
+            continue  # To open a pipe would wait for whoever writes to it.
         try:
-            text = (tree / name).read_bytes()[:4096].decode("utf-8", "replace")
+            with path.open("rb") as stream:
+                text = stream.read(4096).decode("utf-8", "replace")
         except OSError:
             continue  # The next file may say it: a source tree and a wheel differ in this.
         found = _VERSION.search(text)

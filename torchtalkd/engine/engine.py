@@ -14,7 +14,7 @@ import gc
 import json
 import os
 import time
-from collections.abc import Callable, Collection, Generator, Iterator
+from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -177,13 +177,13 @@ def _equalise(
     root = Path(reading.root)
     job.say(Progress("sweep", 0, 0))
     before = writer.meta()
-    links: dict[str, str] = json.loads(before.get("links", "{}")) if paths is not None else {}
+    links: dict[str, list[str]] = json.loads(before.get("links", "{}")) if paths is not None else {}
     if paths is None:
         swept = sweep(root, reading.conventions)
         known = writer.files()
     else:
         # What a link shows changes where it leads to.
-        paths = {*paths, *(link for link, to in links.items() if below(to, paths))}
+        paths = {*paths, *(link for link, to in links.items() if any(below(at, paths) for at in to))}
         swept = look(root, reading.conventions, paths)
         places = {stored(path.strip("/")) for path in paths}
         known = writer.files() if "" in places else writer.files_at(places)
@@ -271,7 +271,9 @@ def _look_at_suspects(planned: Plan, reading: Reading, writer: Writer, gathered:
         writer.touch(same)
 
 
-def _meta(conventions: Conventions, version: str, root: Path, links: dict[str, str]) -> dict[str, str]:
+def _meta(
+    conventions: Conventions, version: str, root: Path, links: Mapping[str, Sequence[str]]
+) -> dict[str, str]:
     """What the meta table says besides the writer's own rows and `complete`."""
     head = vcs.head(root)
     return {

@@ -1,8 +1,9 @@
-"""Which files does the tree have now? Stats only; no file is opened.
+"""Which files does the tree have now? Stats only; no file of it is opened.
 
 Folders that are symbolic links are not followed, so there are no loops. A file that is a
-link is read as if it stood there, unless it leads out of the tree. The tests are in
-`tests/test_engine.py`.
+link is read as if it stood there, unless it leads out of the tree. Another work tree of the
+repository that lies within is left out: it is a root of its own, with all the same names. The
+tests are in `tests/test_engine.py` and `tests/test_situations.py`.
 """
 
 from __future__ import annotations
@@ -12,11 +13,12 @@ import stat
 from collections.abc import Container, Iterable, Mapping
 from pathlib import Path
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from torchtalkd.conventions import Conventions
 from torchtalkd.conventions.files import ignored, language_of, role_of
 from torchtalkd.conventions.values import Files
+from torchtalkd.vcs import is_linked_work_tree
 
 
 class Entry(NamedTuple):
@@ -42,8 +44,9 @@ class Sweep(NamedTuple):
     blind: dict[str, str]
     """Folders that could not be listed ('' is the root), with the reason. What is below them is
     not known: neither there nor gone."""
-    links: Mapping[str, str] = MappingProxyType({})
-    """Files that are symbolic links within the tree, and where they lead: a change there is one here."""
+    links: Mapping[str, tuple[str, ...]] = MappingProxyType({})
+    """Files that are symbolic links, and all places of the tree that they lead through and to: a change
+    of one of these is one of the link."""
 
 
 def sweep(root: Path, conventions: Conventions) -> Sweep:
@@ -96,7 +99,7 @@ class _Walk:
         self.blind: dict[str, str] = {}
         self._files = files
         self._entries: dict[str, Entry] = {}
-        self._links: dict[str, str] = {}
+        self._links: dict[str, tuple[str, ...]] = {}
         self._reached: dict[str, bool] = {"": True}
 
     def found(self) -> Sweep:
@@ -120,6 +123,8 @@ class _Walk:
             return []
         except OSError as error:
             self.blind[folder] = error.strerror or str(error)
+            return []
+        if folder and any(item.name == ".git" for item in listed) and self._is_other(folder):
             return []
         folders = []
         prefix = folder + "/" if folder else ""
@@ -149,12 +154,16 @@ class _Walk:
         if ignored(self._files, folder):
             return False
         try:
-            return stat.S_ISDIR(os.lstat(os.path.join(self.top, folder)).st_mode)
+            found = os.lstat(os.path.join(self.top, folder))
+            return stat.S_ISDIR(found.st_mode) and not self._is_other(folder)
         except (FileNotFoundError, NotADirectoryError):
             return False
         except OSError as error:
             self.blind[folder] = error.strerror or str(error)
             return False
+
+    def _is_other(self, folder: str) -> bool:
+        return is_linked_work_tree(Path(self.top, folder))
 
     def _file(self, path: str, item: os.DirEntry[str]) -> None:
         language = language_of(self._files, path)
@@ -163,12 +172,11 @@ class _Walk:
         refused = ""
         if item.is_symlink():
             whole = os.path.join(self.top, path)
+            self._links[stored(path)] = tuple(stored(place) for place in leads_through(self.top, path))
             if not resolves_inside(self.top, whole):
                 refused = "a symbolic link that leads out of the tree is not read"
-            else:
-                self._links[stored(path)] = stored(os.path.relpath(os.path.realpath(whole), self.top))
-                if not os.path.isfile(whole):
-                    return
+            elif not os.path.isfile(whole):
+                return
         found = item.stat(follow_symlinks=not refused)
         if not refused and not stat.S_ISREG(found.st_mode):
             return
@@ -178,6 +186,43 @@ class _Walk:
             path = stored(path)
         stats = (found.st_size, found.st_mtime_ns, found.st_ino, found.st_ctime_ns)
         self._entries[path] = Entry(path, language, role, *stats, refused)
+
+
+def leads_through(top: str, path: str) -> list[str]:
+    """The places of the tree that decide what a link shows: each further link on the way, one of a
+    folder too, and what stands at the end."""
+    places: list[str] = []
+    way = path
+    for _ in range(_MOST_LINKS):
+        at, target = _first_link(top, way)
+        if at != path:
+            places.append(at)
+        if target is None:
+            break
+        # What is above the link holds none, so its `..` mean what they say.
+        whole = os.path.normpath(os.path.join(top, os.path.dirname(at), target, way[len(at) + 1 :]))
+        if not whole.startswith(top.rstrip("/") + "/"):
+            whole = os.path.realpath(whole)
+            if not whole.startswith(top.rstrip("/") + "/"):
+                break
+        way = os.path.relpath(whole, top)
+    return list(dict.fromkeys(places))
+
+
+_MOST_LINKS: Final = 40
+"""As many as Linux follows."""
+
+
+def _first_link(top: str, path: str) -> tuple[str, str | None]:
+    """The first part of a path that is a link, and where that leads; the whole path if there is none."""
+    at = ""
+    for name in path.split("/"):
+        at = f"{at}/{name}" if at else name
+        try:
+            return at, os.readlink(os.path.join(top, at))
+        except OSError:
+            continue  # It is no link, or is not there.
+    return path, None
 
 
 def resolves_inside(top: str, path: str) -> bool:

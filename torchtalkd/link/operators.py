@@ -251,7 +251,7 @@ def _numbered(facts: Facts) -> dict[str, list[FiledDefinition]]:
     found: dict[str, list[FiledDefinition]] | None = facts.kept.get("nodes")
     if found is None:
         found = {}
-        for derivative in sorted(facts.definitions_of_kind("derivative"), key=lambda d: d.id):
+        for derivative in facts.definitions_of_kind("derivative"):
             if makes_node(derivative):
                 found.setdefault(node_stem(keys.operator_name(derivative.fact.name).base), []).append(
                     derivative

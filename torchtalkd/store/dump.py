@@ -7,19 +7,21 @@ So it shows no ids, no stats, no revision, and nothing of the order in which fil
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from torchtalkd.store.view import View
 
 
-def dump(view: View) -> Iterator[str]:
+def dump(view: View, paths: Collection[str] | None = None) -> Iterator[str]:
     """One line a fact: the files by path, and under each its definitions with their targets,
-    its other references by place, its problems. Read-only."""
+    its other references by place, its problems. `paths`: of these files alone. Read-only."""
     yield f"rules {json.dumps(json.loads(view.meta('rules', '{}')), sort_keys=True)}"
     problems: dict[str, list[str]] = {}
     for path, problem in view.problems(limit=-1):
         problems.setdefault(path, []).append(f"  problem {problem.line} {problem.kind} {problem.message!r}")
     for file in view.files():
+        if paths is not None and file.path not in paths:
+            continue
         yield f"file {file.path} {file.language} {file.role} {file.digest}"
         definitions = view.definitions_in(file)
         for ordinal, definition in enumerate(definitions):

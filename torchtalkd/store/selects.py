@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from torchtalkd.store.rows import ID_BITS
+
 FILE = "SELECT id, path, language, role, digest FROM file"
 STAT = "SELECT path, size, mtime_ns, inode, ctime_ns FROM file"
 DEFINITION = (
     "SELECT id, key, name, kind, line, col, end_line, scope, flags, signature, dispatch_key, convention,"
     " guard, detail FROM definition"
 )
+PATH_OF_DEFINITION = f"(SELECT path FROM file WHERE file.id = definition.id >> {ID_BITS})"
 SCOPE = "SELECT id, scope FROM definition"
 SITES = "SELECT key, name, kind, sites FROM reference"
 _INDEXED_KINDS = ("operator", "schema", "derivative", "stub", "stub_kernel", "library", "kernel", "registry")

@@ -10,6 +10,7 @@ from __future__ import annotations
 import sqlite3
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator
+from operator import attrgetter
 from typing import Any
 
 from torchtalkd.facts import File, FiledDefinition, FiledReference, Problem, Reference
@@ -42,7 +43,7 @@ class View:
         self._packed: dict[int, list[Packed]] = {}
         self._scopes: dict[int, dict[int, int]] = {}
         self._in_file: dict[int, list[FiledDefinition]] = {}
-        self._counted: dict[str, int] = {}
+        self._counted: dict[str, tuple[int, int]] = {}  # how many, and how far it was counted
         self.kept: dict[str, Any] = {}
         """What queries derive from this revision and want again: forgotten with the view."""
         self.kept_of_names: dict[tuple[str, str], Any] = {}
@@ -141,10 +142,10 @@ class View:
     # -- definitions
 
     def definitions(self, key: str) -> list[FiledDefinition]:
-        """All definitions and declarations with a key, in no promised order."""
+        """All definitions and declarations with a key, by path and place."""
         found = self._definitions.get(key)
         if found is None:
-            found = self._filed(self._db.execute(f"{selects.DEFINITION} WHERE key = ?", (key,)))
+            found = self._placed(self._db.execute(f"{selects.DEFINITION} WHERE key = ?", (key,)))
             self._definitions[key] = found
         return found
 
@@ -155,7 +156,7 @@ class View:
             return [definition for definition in found if definition.fact.name == name]
         known = self._named.get((key, name))
         if known is None:
-            known = self._filed(
+            known = self._placed(
                 self._db.execute(f"{selects.DEFINITION} WHERE key = ? AND name = ?", (key, name))
             )
             self._named[key, name] = known
@@ -168,7 +169,7 @@ class View:
             return [definition for definition in found if definition.fact.kind == kind]
         known = self._of_kind.get((key, kind))
         if known is None:
-            known = self._filed(
+            known = self._placed(
                 self._db.execute(f"{selects.DEFINITION} WHERE key = ? AND kind = ?", (key, kind))
             )
             self._of_kind[key, kind] = known
@@ -184,16 +185,17 @@ class View:
         """How many definitions and declarations have a key, counted no further than `enough`.
 
         Costs one look into an index, where `definitions` reads each row: a name that the whole
-        tree uses (`size`) is recognised before it is read.
+        tree uses (`size`) is recognised before it is read. What was asked before changes nothing.
         """
         found = self._definitions.get(key)
         if found is not None:
-            return len(found)
-        counted = self._counted.get(key)
-        if counted is None:
-            rows_found = self._db.execute("SELECT id FROM definition WHERE key = ? LIMIT ?", (key, enough))
-            counted = self._counted[key] = len(rows_found.fetchall())
-        return counted
+            return min(len(found), enough)
+        counted, most = self._counted.get(key, (0, 0))
+        if counted == most < enough:
+            found_ids = self._db.execute("SELECT id FROM definition WHERE key = ? LIMIT ?", (key, enough))
+            counted = len(found_ids.fetchall())
+            self._counted[key] = (counted, enough)
+        return min(counted, enough)
 
     def definitions_in(self, file: File) -> list[FiledDefinition]:
         """All definitions of a file, in the order of their ordinals."""
@@ -210,9 +212,8 @@ class View:
     def definitions_of_kind(self, kind: str) -> list[FiledDefinition]:
         """All definitions of a kind. Quick for the kinds with an index (indexes.sql); for any
         other it reads the whole table."""
-        return self._filed(
-            self._db.execute(f"{selects.DEFINITION} WHERE {selects.of_kind(kind)} ORDER BY id", (kind,))
-        )
+        of_kind = f"{selects.DEFINITION} WHERE {selects.of_kind(kind)}"
+        return self._placed(self._db.execute(of_kind, (kind,)))
 
     def keys_of_kind(self, kind: str) -> frozenset[str]:
         """All keys that a definition of a kind has. Cost as `definitions_of_kind`."""
@@ -231,13 +232,9 @@ class View:
         wanted = tuple(kinds)
         pattern = "%" + text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_") + "%"
         marks = ",".join("?" * len(wanted))
-        return self._filed(
-            self._db.execute(
-                f"{selects.DEFINITION} WHERE kind IN ({marks}) AND name LIKE ? ESCAPE '\\'"
-                " ORDER BY length(name), name, id LIMIT ?",
-                (*wanted, pattern, limit),
-            )
-        )
+        like = f"{selects.DEFINITION} WHERE kind IN ({marks}) AND name LIKE ? ESCAPE '\\'"
+        order = f"ORDER BY length(name), name, {selects.PATH_OF_DEFINITION}, id LIMIT ?"
+        return self._filed(self._db.execute(f"{like} {order}", (*wanted, pattern, limit)))
 
     def keys(self, space: str, begin: str = "") -> list[str]:
         """All distinct keys of a space that something is defined under, whose name has a
@@ -259,21 +256,11 @@ class View:
 
     def library_uses(self) -> list[FiledDefinition]:
         """The macro uses that stand in a library block. Reads all macro uses."""
-        return self._filed(
-            self._db.execute(
-                f"{selects.DEFINITION} WHERE key >= 'macro:' AND key < 'macro;' AND kind = 'macro_use'"
-                """ AND detail LIKE '%"library":"_%'"""
-            )
-        )
+        return self._macros("macro_use", '%"library":"_%')
 
     def making_macros(self) -> list[FiledDefinition]:
         """The macros that make definitions in the files that use them. Reads all macros."""
-        return self._filed(
-            self._db.execute(
-                f"{selects.DEFINITION} WHERE key >= 'macro:' AND key < 'macro;' AND kind = 'macro'"
-                """ AND detail LIKE '%"makes":%'"""
-            )
-        )
+        return self._macros("macro", '%"makes":%')
 
     def dispatch_keys(self) -> frozenset[str]:
         """All dispatch keys that something is registered under. Reads the registrations' rows."""
@@ -296,11 +283,11 @@ class View:
     def references(self, key: str) -> list[FiledReference]:
         """All other references with a key, by file and place."""
         found: list[FiledReference] = []
-        for row_id, name, kind, sites in self._db.execute(
-            "SELECT id, name, kind, sites FROM reference WHERE key = ? ORDER BY id", (key,)
-        ):
+        with_key = "SELECT id, name, kind, sites FROM reference WHERE key = ? ORDER BY id"
+        for row_id, name, kind, sites in self._db.execute(with_key, (key,)):
             row = packed(key, name, kind, sites)
             found.extend(unpacked(self.file_of(row_id), row, 0, len(row.lines)))
+        found.sort(key=_BY_PATH)
         return found
 
     def named_like(self, names: Iterable[str], begins: Iterable[str]) -> list[FiledReference]:
@@ -364,6 +351,13 @@ class View:
             found.append(known)
         return found
 
+    def _macros(self, kind: str, detail: str) -> list[FiledDefinition]:
+        which = "key >= 'macro:' AND key < 'macro;' AND kind = ? AND detail LIKE ?"
+        return self._placed(self._db.execute(f"{selects.DEFINITION} WHERE {which}", (kind, detail)))
+
+    def _placed(self, cursor: sqlite3.Cursor) -> list[FiledDefinition]:
+        return sorted(self._filed(cursor), key=_BY_PLACE)
+
     def _targets(self, where: str, value: int | str) -> list[FiledReference]:
         found = self._targets_kept.get((where, value))
         if found is None:
@@ -372,7 +366,7 @@ class View:
 
     def _read_targets(self, where: str, values: tuple[int | str, ...]) -> list[FiledReference]:
         ordinals = (1 << rows.ID_BITS) - 1
-        return [
+        found = [
             FiledReference(
                 self.file_of(row_id), Reference(key, name, kind, line, column, owner & ordinals), owner
             )
@@ -380,6 +374,8 @@ class View:
                 f"SELECT id, owner, key, name, kind, line, col FROM target WHERE {where}", values
             )
         ]
+        found.sort(key=_BY_PATH)
+        return found
 
     def _rows_of(self, file: File) -> list[Packed]:
         found = self._packed.get(file.id)
@@ -398,3 +394,7 @@ class View:
             found = {row_id: base | scope if scope >= 0 else -1 for row_id, scope in asked}
             self._scopes[file.id] = found
         return found
+
+
+# The ids of files tell in which order they came: no answer may depend on that.
+_BY_PATH, _BY_PLACE = attrgetter("file.path"), attrgetter("file.path", "id")

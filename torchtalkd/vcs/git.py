@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 _COMMIT: Final = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
+_LINKED: Final = re.compile(r"\Agitdir: .*/worktrees/[^/\n]+/?\s*\Z")
 _BRANCHES: Final = "refs/heads/"
 _LINKS: Final = 5
 """Symbolic refs followed; git itself follows as many."""
@@ -74,6 +75,17 @@ def toplevel(path: Path) -> Path | None:
         except OSError:
             continue
     return None
+
+
+def is_linked_work_tree(folder: Path) -> bool:
+    """Whether a folder is the top of a work tree that `git worktree add` has made: its `.git` is a file
+    that names a folder in `worktrees` (gitrepository-layout(5)), unlike that of a submodule. Raises
+    nothing."""
+    try:
+        dot_git = folder / ".git"
+        return dot_git.is_file() and _LINKED.search(_text(dot_git)) is not None
+    except (OSError, ValueError):
+        return False
 
 
 def _git_folder(top: Path) -> Path:
