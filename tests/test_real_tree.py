@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests import dispatcher
+from tests.bench import dispatcher as comparison
 from tests.bench.dispatch_entries import entries, foreign, found_by_trace, places
 from torchtalkd import cli
 from torchtalkd.cache import index_folder
@@ -123,3 +124,19 @@ def test_generated_registrations_are_those_of_the_running_dispatcher(indexed: Pa
                 tuple(g) for g in registered_by_torchgen(view, operator["op"]) if g.dispatch_key in built
             }
             assert found == wanted, operator["op"]
+
+
+def test_the_computed_dispatcher_is_the_running_one(view: View) -> None:
+    counts = comparison.compared(view)
+    total = sum(counts.registrations.values())
+    assert counts.found["by hand"] == counts.registrations["by hand"], counts.missed
+    assert sum(counts.found.values()) >= 0.995 * total, counts.missed
+    assert counts.denials <= 0.001 * counts.reported, counts.denied
+    assert counts.equal >= 0.999 * counts.entries, counts.unequal
+
+
+def test_the_dispatcher_is_computed_quickly(view: View) -> None:
+    comparison.seconds(view)  # what is read once is read
+    whole, single = comparison.seconds(view)
+    assert whole < 5
+    assert single < 0.02

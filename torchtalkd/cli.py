@@ -32,13 +32,14 @@ COMMANDS = {
     "logs": "daemons",
     "trace": "ask",
     "search": "ask",
+    "dispatch": "ask",
     "harness list": "harness listed",
     "harness show": "harness",
     "harness new": "harness_new",
     "harness verify": "harness_verify",
 }
 
-IN_DAEMON = {"trace": True, "search": True, "index build": False}
+IN_DAEMON = {"trace": True, "search": True, "dispatch": True, "index build": False}
 """Commands that the daemon does, and whether it is started for them."""
 
 
@@ -219,6 +220,16 @@ def parser() -> argparse.ArgumentParser:
     )
     _wait(search)
     _query(search)
+
+    dispatch = command("dispatch", "Show which kernel the dispatcher runs for each key, and why that one")
+    dispatch.add_argument("names", nargs="*", type=_filled, metavar="NAME", help="operators: add.Tensor, mm")
+    dispatch.add_argument("--all", action="store_true", help="all operators")
+    dispatch.add_argument("--key", default="", metavar="KEY", help="only this dispatch key: CUDA, Meta, …")
+    dispatch.add_argument(
+        "--build", default="", metavar="NAME", help="as built so; all: everything in the source, with its #if"
+    )
+    _wait(dispatch)
+    _query(dispatch)
 
     _harness(commands)
 

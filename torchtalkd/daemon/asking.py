@@ -17,7 +17,7 @@ from typing import Any, Final, Generic, NamedTuple, TypeVar, cast
 from torchtalkd import vcs
 from torchtalkd.daemon.views import Views
 from torchtalkd.engine.plan import REFUSED, UNREAD
-from torchtalkd.queries.answers import Answer, Standing, StatusAnswer
+from torchtalkd.queries.answers import Answer, Standalone, Standing, StatusAnswer
 from torchtalkd.store.view import View
 
 T = TypeVar("T")
@@ -76,14 +76,15 @@ class Asking:
 
 def standing_as(value: T, waiting: int, head: vcs.Head) -> T:
     """The answer (or a tuple with one) with how many files wait, and where the tree is now."""
-    if isinstance(value, Answer | StatusAnswer):
+    if isinstance(value, Answer | StatusAnswer | Standalone):
         standing: Standing = replace(
             value.standing,
             commit=head.commit,
             branch=head.branch,
             waiting=max(waiting, value.standing.waiting),
         )
-        return cast(T, replace(value, standing=standing))
+        # Each of them is a dataclass, which its common class does not say.
+        return cast(T, replace(cast(Any, value), standing=standing))
     if isinstance(value, tuple) and type(value) is tuple:
         return cast(T, tuple(standing_as(part, waiting, head) for part in value))
     return value
@@ -110,6 +111,9 @@ def without(value: T, moved: frozenset[str]) -> T:
     if isinstance(value, StatusAnswer):
         samples = tuple(sample for sample in value.problem_samples if sample[0] not in moved)
         return cast(T, replace(value, problem_samples=samples, standing=_known(value.standing, moved)))
+    if isinstance(value, Standalone):
+        left = cast(Any, value.without(moved))
+        return cast(T, replace(left, standing=_known(left.standing, moved)))
     if isinstance(value, tuple) and type(value) is tuple:
         return cast(T, tuple(without(part, moved) for part in value))
     return value
@@ -132,6 +136,9 @@ def _cited(value: object) -> Iterator[str]:
         yield from map(_file_of, value.standing.unread)
     elif isinstance(value, StatusAnswer):
         yield from (sample[0] for sample in value.problem_samples)
+        yield from map(_file_of, value.standing.unread)
+    elif isinstance(value, Standalone):
+        yield from value.cited
         yield from map(_file_of, value.standing.unread)
     elif isinstance(value, tuple):
         for part in value:

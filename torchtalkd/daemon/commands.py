@@ -78,7 +78,7 @@ async def _told(argv: list[str], handle: Handle, send: Send) -> Told:
     log.info("%s, about %s", arguments.command, tree.root.path)
     if arguments.command == "index build":
         return await _build(tree, handle, arguments, send, begun)
-    if arguments.command not in ("trace", "search"):
+    if arguments.command not in ask.ASKS:
         raise cli.WrongCall("torchtalkd", f"the daemon does not do {arguments.command}")
     async with _reporting(tree, send) as report:
         await tree.first(report)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from torchtalkd.codegen.printed_schema import printed_schema
 from torchtalkd.codegen.schema import Schema, SchemaError, parse_schema
 from torchtalkd.link.operators import Family
 from torchtalkd.link.overloads import overloads, stem_of
@@ -23,3 +24,9 @@ def schema_of(facts: Facts, family: Family, operator: str) -> Schema | None:
             except SchemaError:
                 continue
     return None
+
+
+def printed(facts: Facts, family: Family, operator: str) -> str:
+    """The schema as the dispatcher prints it, '' where there is none to read."""
+    schema = schema_of(facts, family, operator)
+    return printed_schema(schema, family.namespace) if schema is not None else ""

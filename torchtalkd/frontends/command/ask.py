@@ -7,10 +7,13 @@ command's own process.
 from __future__ import annotations
 
 import json
+import sys
 from argparse import Namespace
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any, Final, NamedTuple
 
+from torchtalkd.frontends.command import dispatch as dispatched
 from torchtalkd.frontends.command.opening import asked, chosen
 from torchtalkd.frontends.command.told import Told, printed
 from torchtalkd.frontends.text import as_text
@@ -30,8 +33,18 @@ def search(arguments: Namespace) -> int:
     return _run(arguments)
 
 
-def question(arguments: Namespace) -> Callable[[View], Answer]:
-    """What the arguments of `trace` or `search` ask."""
+def dispatch(arguments: Namespace) -> int:
+    """Shows which kernels run; 1 for an operator or a key that does not exist, 2 for a wrong call."""
+    if not arguments.names and not arguments.all:
+        print("torchtalkd: name an operator, or say --all", file=sys.stderr)
+        return 2
+    return _run(arguments)
+
+
+def question(arguments: Namespace) -> Callable[[View], Any]:
+    """What the arguments of a command ask."""
+    if arguments.command in _OWN:
+        return _OWN[arguments.command].question(arguments)
     if arguments.command == "trace":
         return lambda view: tracing.trace(view, arguments.name, arguments.focus)
     return lambda view: searching.search(
@@ -39,8 +52,11 @@ def question(arguments: Namespace) -> Callable[[View], Answer]:
     )
 
 
-def told(answer: Answer, arguments: Namespace) -> Told:
+def told(answer: Any, arguments: Namespace) -> Told:
     """An answer as the command says it, or on stderr why there is none."""
+    if arguments.command in _OWN:
+        return _OWN[arguments.command].told(answer, arguments)
+    assert isinstance(answer, Answer)
     whole = False
     if arguments.command == "trace":
         whole = bool(arguments.all or arguments.limit)
@@ -62,3 +78,14 @@ def told(answer: Answer, arguments: Namespace) -> Told:
 def _run(arguments: Namespace) -> int:
     ask = question(arguments)
     return printed(told(asked(chosen(arguments), lambda index: ask(index.view)), arguments))
+
+
+class _Asked(NamedTuple):
+    question: Callable[[Namespace], Callable[[View], Any]]
+    told: Callable[[Any, Namespace], Told]
+
+
+_OWN: Final = {"dispatch": _Asked(dispatched.question, dispatched.told)}
+"""Commands whose answers have a form of their own → the module with their `question` and `told`."""
+ASKS: Final = frozenset({"trace", "search", *_OWN})
+"""The commands that are one question."""
