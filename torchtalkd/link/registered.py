@@ -23,6 +23,8 @@ Origin: TypeAlias = Literal["python", "code", "generated"]
 """Who makes it. Of several for one key the first of these hides the others: Python is loaded last."""
 PYTHON: Final = "python"
 GENERATED: Final = "generated/"
+OLD_API: Final = "RegisterOperators"
+"""Where a registration stands that is in no library block: torch::RegisterOperators().op(…)."""
 _ORIGINS: Final[dict[Origin, int]] = {"python": 0, "code": 1, "generated": 2}
 _YAML: Final = "native_functions"
 
@@ -35,7 +37,7 @@ class Registered(NamedTuple):
     dispatch_key: str
     where: str
     """As the dispatcher itself tells it: `path:line` of the library block, `generated/RegisterCPU.cpp`,
-    `python`."""
+    `python`, `RegisterOperators`."""
     origin: Origin
     source: FiledDefinition
     """What makes it: the registration, the macro's use, the binding in Python; for a generated one the
@@ -150,13 +152,13 @@ def _by_hand(facts: Facts, family: Family, build: Build | None) -> Iterator[Regi
                 continue
             key = one.dispatch_key or rules.default_keys.get(convention, facts.rules.default_dispatch)
             yield _in_python(one.operator, key, one.place, one)
-        elif one.block is not None:
+        elif not (one.place.fact.detail or {}).get("interpreter"):
             key = one.dispatch_key or facts.rules.default_dispatch
             yield _written(one._replace(dispatch_key=key))
 
 
 def _written(one: ByHand) -> Registered:
-    where = f"{one.place.file.path}:{one.block_line}"
+    where = f"{one.place.file.path}:{one.block_line}" if one.block is not None else OLD_API
     return Registered(one.operator, one.dispatch_key, where, "code", one.place, one, one.falls_through)
 
 

@@ -13,7 +13,7 @@ from typing import Any, Final
 from rapidfuzz import fuzz, process
 
 from torchtalkd import keys
-from torchtalkd.facts import Build
+from torchtalkd.facts import Build, FiledDefinition
 from torchtalkd.link import builds, dispatch_keys, operators
 from torchtalkd.link.dispatch_table import Entry, dispatch_table
 from torchtalkd.link.operators import Family
@@ -153,9 +153,17 @@ def _all(view: View, build: Build | None, key: str, kernels: bool) -> Iterator[D
     for base in view.keys(keys.space(keys.op("x"))):
         for family in operators.families(view, keys.last(base)):
             if not operators.is_hole(family.namespace):
+                declared = {family.full_name(e) for e in family.entries if _is_declared(e, build)}
                 for one in _family(view, family, None, build, key, kernels):
-                    if one.registrations:
+                    if one.registrations or one.operator in declared:
                         yield one
+
+
+def _is_declared(entry: FiledDefinition, build: Build | None) -> bool:
+    """Whether a build has the schema: an operator without a kernel has its fallbacks."""
+    if (entry.fact.detail or {}).get("interpreter"):
+        return False
+    return builds.has_file(build, entry.file.path) and builds.has_guarded(build, entry.fact.guard)
 
 
 def _family(
