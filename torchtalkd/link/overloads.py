@@ -56,7 +56,7 @@ def overloads(facts: Facts, stem: str) -> Stem:
     found = kept.get(stem)
     if found is None:
         by_name: dict[str, Overload] = {}
-        for base in (stem, f"{stem}_", f"__{stem}__", f"__i{stem}__"):
+        for base in (stem, f"{stem}_", f"__{stem}__", f"__i{stem}__", f"{stem}_functional"):
             for overload in _overloads(facts, base):
                 by_name.setdefault(overload.name, overload)
         found = kept[stem] = Stem(by_name, groups(by_name.values()))
