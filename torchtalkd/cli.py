@@ -204,6 +204,17 @@ def parser() -> argparse.ArgumentParser:
     trace.add_argument("focus", nargs="?", default="full", choices=["full", "yaml", "dispatch"])
     trace.add_argument("--limit", type=_positive, metavar="N", help="show at most N places")
     trace.add_argument("--all", action="store_true", help="show every place")
+    trace.add_argument(
+        "--path", default="", metavar="BACKEND", help="the whole way of a call: cuda, cpu, hip"
+    )
+    for flag, what in (
+        ("requires-grad", "with the formulas of its derivative"),
+        ("autocast", "under autocast"),
+        ("vmap", "under vmap"),
+        ("mermaid", "as a Mermaid graph"),
+        ("dot", "as a Graphviz graph"),
+    ):
+        trace.add_argument(f"--{flag}", action="store_true", help=f"with --path: {what}")
     _wait(trace)
     _query(trace)
 

@@ -318,6 +318,8 @@ class Rules:
     """Each framework that the tree depends on → what it provides: `python` (top modules),
     `namespaces` (of C++), `includes` (beginnings of header paths). From the manifests named in
     `depends_on`."""
+    libraries: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    """Library outside the tree → how the names begin that call it: cuBLAS → cublas."""
     torchgen: Torchgen = Torchgen()
     dispatch: DispatchKeys = DispatchKeys()
     python: PythonRegistrations = PythonRegistrations()

@@ -131,14 +131,25 @@ def _generated(facts: Facts, family: Family, build: Build | None) -> Iterator[Re
             derivatives.setdefault(fact.name, definition)
     for name, entry in entries.items():
         out = operators.delegate(facts, entry)
+        # An in-place variant has another key than the out= one that it delegates to.
+        shared = _kernel_lines(facts, out) if out is not None else {}
         for generated in registered_by_torchgen(facts, name):
             key, where = generated.dispatch_key, GENERATED + generated.file
             if not builds.has_file(build, where):
                 continue
-            source = lines.get((name, key)) or (lines.get((out.fact.name, key)) if out else None)
+            source = lines.get((name, key)) or shared.get(key)
             if source is None and key.startswith("Autograd"):
                 source = derivatives.get(name)
             yield Registered(name, key, where, "generated", source or entry)
+
+
+def _kernel_lines(facts: Facts, entry: FiledDefinition) -> dict[str, FiledDefinition]:
+    """Dispatch key → the line of an entry's kernel in yaml."""
+    return {
+        d.fact.dispatch_key: d
+        for d in facts.definitions(entry.fact.key)
+        if d.fact.kind == "registration" and d.fact.convention == _YAML and d.fact.name == entry.fact.name
+    }
 
 
 def _by_hand(facts: Facts, family: Family, build: Build | None) -> Iterator[Registered]:

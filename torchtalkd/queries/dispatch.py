@@ -117,7 +117,7 @@ def dispatch(
         written = dispatch_keys.canonical(key, view.rules)
         meant = next((one for one in known if one.casefold() == written.casefold()), "")
         if not meant:
-            return replace(said, error=_unknown_key(key, known))
+            return replace(said, error=unknown_key(key, known))
         said = replace(said, key=meant)
     if not names:
         return replace(said, operators=tuple(_all(view, profile, said.key, kernels)))
@@ -235,7 +235,8 @@ def why(key: str, entry: Entry[Registered]) -> str:
     }[entry.kind]
 
 
-def _unknown_key(key: str, known: Sequence[str]) -> str:
+def unknown_key(key: str, known: Sequence[str]) -> str:
+    """What to say of a key that there is not."""
     near = [name for name, _, _ in process.extract(key, known, scorer=fuzz.ratio, limit=3)]
     hint = f"; spelled alike: {', '.join(near)}" if near else ""
     return f"no dispatch key is called {key!r}{hint}; keys: {', '.join(known)}"

@@ -105,8 +105,10 @@ def _of_row(view: View, one: Registered, entry: FiledDefinition) -> Iterator[Ker
     for row in trace_kernels.rows(view, entry):
         if row.registration.id != one.source.id:
             continue
+        ufunc = (one.source.fact.detail or {}).get("ufunc")
         for link in row.kernels:
-            yield _function(link.definition)
+            found = _function(link.definition)
+            yield found._replace(note=f"the loop of a generated kernel ({ufunc})") if ufunc else found
         if not row.kernels:
             for item in trace_kernels.row_items(view, row):
                 if item.role == "stub_kernel":

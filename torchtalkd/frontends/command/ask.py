@@ -14,6 +14,7 @@ from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
 from torchtalkd.frontends.command import dispatch as dispatched
+from torchtalkd.frontends.command import way as ways
 from torchtalkd.frontends.command.opening import asked, chosen
 from torchtalkd.frontends.command.told import Told, printed
 from torchtalkd.frontends.text import as_text
@@ -43,8 +44,9 @@ def dispatch(arguments: Namespace) -> int:
 
 def question(arguments: Namespace) -> Callable[[View], Any]:
     """What the arguments of a command ask."""
-    if arguments.command in _OWN:
-        return _OWN[arguments.command].question(arguments)
+    own = _own(arguments)
+    if own is not None:
+        return own.question(arguments)
     if arguments.command == "trace":
         return lambda view: tracing.trace(view, arguments.name, arguments.focus)
     return lambda view: searching.search(
@@ -54,8 +56,9 @@ def question(arguments: Namespace) -> Callable[[View], Any]:
 
 def told(answer: Any, arguments: Namespace) -> Told:
     """An answer as the command says it, or on stderr why there is none."""
-    if arguments.command in _OWN:
-        return _OWN[arguments.command].told(answer, arguments)
+    own = _own(arguments)
+    if own is not None:
+        return own.told(answer, arguments)
     assert isinstance(answer, Answer)
     whole = False
     if arguments.command == "trace":
@@ -87,5 +90,12 @@ class _Asked(NamedTuple):
 
 _OWN: Final = {"dispatch": _Asked(dispatched.question, dispatched.told)}
 """Commands whose answers have a form of their own → the module with their `question` and `told`."""
+_WAY: Final = _Asked(ways.question, ways.told)
 ASKS: Final = frozenset({"trace", "search", *_OWN})
 """The commands that are one question."""
+
+
+def _own(arguments: Namespace) -> _Asked | None:
+    if arguments.command == "trace" and arguments.path:
+        return _WAY
+    return _OWN.get(arguments.command)
