@@ -13,6 +13,7 @@ from torchtalkd.codegen.schema import parse_schema
 from torchtalkd.frontends.command import dispatch as command
 from torchtalkd.frontends.dispatch_text import dispatch_text
 from torchtalkd.queries.dispatch import DispatchAnswer, as_lines, dispatch
+from torchtalkd.queries.trace import trace
 
 
 def asked(*names: str, **more: str) -> DispatchAnswer:
@@ -106,3 +107,16 @@ def test_all_is_one_line_an_operator() -> None:
 )
 def test_schemas_are_printed_as_the_dispatcher_does(written: str, printed: str) -> None:
     assert printed_schema(parse_schema(written), "ns") == printed
+
+
+def test_a_trace_shows_the_table_of_the_common_backends_and_why() -> None:
+    items = [item for item in trace(tree(), "aten::pair", "dispatch").items if item.role == "entry"]
+    assert [(item.dispatch_key, item.kind) for item in items] == [
+        ("CPU", "math kernel"),
+        ("CUDA", "math kernel"),
+        ("Meta", "math kernel"),
+    ]
+    assert items[1].note.startswith("no CUDA kernel of its own")
+    keys_of = {i.dispatch_key for i in trace(tree(), "aten::twice", "dispatch").items if i.role == "entry"}
+    assert {"CPU", "CUDA", "MPS"} <= keys_of
+    assert not any(item.role == "entry" for item in trace(tree(), "aten::twice").items)

@@ -18,6 +18,7 @@ ROLES: Final = (
     "registry",
     "docs",
     "yaml",
+    "entry",
     "structured_meta",
     "structured_impl",
     "native",
