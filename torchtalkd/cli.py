@@ -33,13 +33,18 @@ COMMANDS = {
     "trace": "ask",
     "search": "ask",
     "dispatch": "ask",
+    "ops": "ask",
+    "problems": "ask",
     "harness list": "harness listed",
     "harness show": "harness",
     "harness new": "harness_new",
     "harness verify": "harness_verify",
 }
 
-IN_DAEMON = {"trace": True, "search": True, "dispatch": True, "index build": False}
+IN_DAEMON = {
+    **dict.fromkeys(("trace", "search", "dispatch", "ops", "problems"), True),
+    "index build": False,
+}
 """Commands that the daemon does, and whether it is started for them."""
 
 
@@ -241,6 +246,32 @@ def parser() -> argparse.ArgumentParser:
     )
     _wait(dispatch)
     _query(dispatch)
+
+    ops = command("ops", "List the operators that have, or lack, a kernel, a derivative, a test")
+    for flag, target, what in (
+        ("missing", "missing", "nothing runs for KEY"),
+        ("with", "having", "a kernel is registered for KEY itself"),
+        ("without", "without", "none is registered for KEY itself"),
+    ):
+        ops.add_argument(
+            f"--{flag}", dest=target, action="append", default=[], metavar="KEY", help=f"{what} (repeatable)"
+        )
+    for flag, what in (
+        ("composite", "made of other operators"),
+        ("structured", "structured ones"),
+        ("no-derivative", "no entry in derivatives.yaml"),
+        ("no-opinfo", "no OpInfo tests it"),
+    ):
+        ops.add_argument(f"--{flag}", action="store_true", help=what)
+    ops.add_argument(
+        "--build", default="all", metavar="NAME", help="as built so (default: all that there is)"
+    )
+    _wait(ops)
+    _query(ops)
+
+    problems = command("problems", "List what cannot be right: kernels and schemas that nobody defines, …")
+    _wait(problems)
+    _query(problems)
 
     _harness(commands)
 

@@ -30,3 +30,18 @@ def printed(facts: Facts, family: Family, operator: str) -> str:
     """The schema as the dispatcher prints it, '' where there is none to read."""
     schema = schema_of(facts, family, operator)
     return printed_schema(schema, family.namespace) if schema is not None else ""
+
+
+def writes_only(schema: Schema | None) -> bool:
+    """Whether an operator writes to its arguments and returns nothing: its fake function would have
+    nothing to do (torch/_library/utils.py `can_generate_trivial_fake_impl`)."""
+    return schema is not None and not schema.returns and any(a.written for a in schema.arguments)
+
+
+def is_readable(text: str) -> bool:
+    """Whether a schema can be read; that it cannot is a Problem of its own."""
+    try:
+        parse_schema(text)
+    except SchemaError:
+        return False
+    return True

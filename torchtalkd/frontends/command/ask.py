@@ -14,6 +14,8 @@ from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
 from torchtalkd.frontends.command import dispatch as dispatched
+from torchtalkd.frontends.command import ops as listed
+from torchtalkd.frontends.command import problems as found
 from torchtalkd.frontends.command import way as ways
 from torchtalkd.frontends.command.opening import asked, chosen
 from torchtalkd.frontends.command.told import Told, printed
@@ -39,6 +41,16 @@ def dispatch(arguments: Namespace) -> int:
     if not arguments.names and not arguments.all:
         print("torchtalkd: name an operator, or say --all", file=sys.stderr)
         return 2
+    return _run(arguments)
+
+
+def ops(arguments: Namespace) -> int:
+    """Lists operators by what they have and lack; 1 for a key that does not exist."""
+    return _run(arguments)
+
+
+def problems(arguments: Namespace) -> int:
+    """Lists what cannot be right; 1 if there is anything."""
     return _run(arguments)
 
 
@@ -88,7 +100,11 @@ class _Asked(NamedTuple):
     told: Callable[[Any, Namespace], Told]
 
 
-_OWN: Final = {"dispatch": _Asked(dispatched.question, dispatched.told)}
+_OWN: Final = {
+    "dispatch": _Asked(dispatched.question, dispatched.told),
+    "ops": _Asked(listed.question, listed.told),
+    "problems": _Asked(found.question, found.told),
+}
 """Commands whose answers have a form of their own → the module with their `question` and `told`."""
 _WAY: Final = _Asked(ways.question, ways.told)
 ASKS: Final = frozenset({"trace", "search", *_OWN})
