@@ -40,7 +40,9 @@ DERIVATIVES = """
 - name: both(Tensor self) -> Tensor
   self: grad
 """
-TESTS = 'op_db = [OpInfo("both"), OpInfo("nn.functional.made", aten_name="made"), UnaryUfuncInfo("linalg.shaped")]'
+TESTS = """
+op_db = [OpInfo("both"), OpInfo("nn.functional.made", aten_name="made"), UnaryUfuncInfo("linalg.shaped")]
+"""
 
 
 @lru_cache

@@ -38,6 +38,14 @@ def test_a_kernel_that_nobody_defines() -> None:
     assert found({YAML: ENTRY}) == [("missing kernel", "native_functions.yaml", 4)]
 
 
+def test_a_kernel_whose_name_a_macro_pastes_together() -> None:
+    code = """
+#define ONE(n) Tensor f_##n(const Tensor& self, int64_t dim) { return self; }
+FOR_EACH_DEVICE(ONE)
+"""
+    assert found({YAML: ENTRY, "aten/src/ATen/native/F.cpp": code}) == []
+
+
 @pytest.mark.parametrize("parameters", ["const Tensor& self", "const Tensor& self, const Tensor& dim"])
 def test_a_kernel_that_takes_something_else(parameters: str) -> None:
     code = f"namespace at::native {{ Tensor f_cpu({parameters}) {{ return self; }} }}\n"

@@ -8,6 +8,7 @@ from typing import Final
 from torchtalkd import keys
 from torchtalkd.facts import FiledDefinition
 from torchtalkd.link import functions, reach, stubs
+from torchtalkd.link.made_functions import pasted_by
 from torchtalkd.link.schemas import is_readable
 from torchtalkd.link.source import Link
 from torchtalkd.queries import trace_kernels
@@ -30,11 +31,11 @@ def entries_without_kernel(view: View) -> Iterator[Finding]:
                 if _behind_a_stub(view, row) or _is_generated(entry, key):
                     continue
                 named = _named(view, written)
-                if not named:
+                if not named and not pasted_by(view, keys.cpp_last(written)):
                     yield _at(
                         row.registration, "missing kernel", operator, f"{key}: nothing defines {written}"
                     )
-                else:
+                elif named:
                     yield _differs(row, operator, named)
             elif all(_is_other(link) for link in row.kernels):
                 yield _differs(row, operator, [link.definition for link in row.kernels])
