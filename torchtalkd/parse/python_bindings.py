@@ -271,7 +271,8 @@ def _operands(
             if all(part.isidentifier() for part in value.value.split(".")):
                 found.append((value.node, keys.py(value.value), binding.prefix + value.value))
         else:
-            name = value.value.partition("(")[0].strip() if binding.kind == "schema" else value.value
+            # A whole schema may stand for the operator: add_shape_compute_mapping("aten::f(…) -> …", f).
+            name = value.value.partition("(")[0].strip()
             if "::" not in name:
                 name = f"{library.namespace}::{name}" if library else binding.prefix + name
             if _OPERATOR.fullmatch(name):

@@ -47,16 +47,21 @@ def kernels_of(view: View, one: Registered) -> tuple[Kernel, ...]:
     if found:
         return tuple({(k.name, k.file, k.line): k for k in found}.values())
     fact = one.source.fact
-    return (Kernel(fact.name, one.source.file.path, fact.line, _note(one)),)
+    return (Kernel(fact.name, one.source.file.path, fact.line, _note(view, one)),)
 
 
-def _note(one: Registered) -> str:
+def _note(view: View, one: Registered) -> str:
     if one.falls_through:
         return "falls through"
     if one.origin == "generated":
         begin = next((k for k in _GENERATED if one.dispatch_key.startswith(k)), "")
         return _GENERATED.get(begin, "no definition in the tree: generated, or of a library")
-    return "lambda" if (one.source.fact.detail or {}).get("lambda") else "where it is registered"
+    if (one.source.fact.detail or {}).get("lambda"):
+        return "a lambda"
+    if one.by_hand is not None and one.by_hand.made is not None:
+        return f"a wrapper that the macro {one.by_hand.made.macro.fact.name} makes"
+    named = [target.fact.name for target in view.targets(one.source)]
+    return f"calls {named[0]}" if named else "a function made where it is registered"
 
 
 def _python(view: View, one: Registered) -> Iterator[Kernel]:
