@@ -183,3 +183,16 @@ def test_builds_are_named() -> None:
     with pytest.raises(builds.UnknownBuild, match="cuda, all"):
         builds.build_named(rules, "toaster")
     assert {"MPS", "AutogradMPS", "Vulkan", "FuncTorchBatched"} <= set(runtime_keys(rules.dispatch))
+
+
+def test_a_name_may_be_assigned_before_it_is_registered() -> None:
+    code = """
+def register_prims():
+    name = "philox"
+    register_rng_prim(name=name, schema="(Tensor x) -> Tensor", impl_aten=philox, impl_meta=philox_meta)
+"""
+    view = view_of_sources({"torch/_prims/rng_prims.py": code})
+    family = operators.family(view, "rngprims::philox")
+    assert family is not None
+    (several,) = registered(view, family, None).values()
+    assert {one.dispatch_key for one in several} == {"Meta", "Autograd", "CompositeExplicitAutograd"}

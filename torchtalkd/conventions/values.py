@@ -102,6 +102,8 @@ class PythonBinding:
     suffix: str = ""
     """The bound operator is called like the operand, whatever that is, with `prefix` before and this
     after its last component: `_make_inplace(abs)` binds `aten::abs_`."""
+    schema: str = ""
+    """Of a schema that the call puts together itself: what stands behind the operator's name."""
     unless: str = ""
     """A keyword that, given as False, makes the call bind nothing."""
     paths: tuple[str, ...] = ()

@@ -220,7 +220,8 @@ def _bind(context: _Context, binding: PythonBinding, call: _Call) -> bool:
                     column,
                     end_line,
                     owner,
-                    signature=signature,
+                    signature=signature
+                    or (name.rpartition("::")[2] + binding.schema if binding.schema else ""),
                     dispatch_key=dispatch_key,
                     convention=binding.id,
                     detail=detail,
@@ -340,6 +341,10 @@ def _detail(
         elif values:
             detail[keyword] = values[0]
     return detail or None
+
+
+def _put_together(binding: PythonBinding, name: str) -> str:
+    return name.rpartition("::")[2] + binding.schema if binding.schema else ""
 
 
 def _schema(out: Outline, binding: PythonBinding, arguments: Arguments) -> str:

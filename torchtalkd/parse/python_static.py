@@ -114,9 +114,12 @@ def text_of(node: Node, out: Outline, bound: Bound = NONE, *, beginning: bool = 
         return text
     if node.type == "identifier":
         value = _meaning(node, out, bound)
-        if value is None and bound:
-            assigned = _assigned_in_loop(node, out)
-            return _cut(assigned, out, bound) if assigned is not None else None
+        if value is None:
+            assigned = _assigned_before(node, out)
+            if assigned is None:
+                return None
+            text = string_of(assigned, out)
+            return text if text is not None else _cut(assigned, out, bound)
         return string_of(value, out) if value is not None else None
     if node.type == "binary_operator":
         left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
@@ -146,8 +149,8 @@ def _formatted(node: Node, out: Outline, bound: Bound, beginning: bool) -> str |
     return "".join(parts)
 
 
-def _assigned_in_loop(name: Node, out: Outline) -> Node | None:
-    """What a name is assigned in a statement of the loop around it, before it is used."""
+def _assigned_before(name: Node, out: Outline) -> Node | None:
+    """What a name is assigned in a statement of the same block, before it is used."""
     written = out.data[name.start_byte : name.end_byte]
     statement: Node | None = name
     while statement is not None and (statement.parent is None or statement.parent.type != "block"):
