@@ -53,6 +53,11 @@ def test_each_entry_says_why(operator: str, key: str, said: str) -> None:
     assert said in row.why
 
 
+def test_an_operator_that_only_python_declares_is_one() -> None:
+    (line,) = as_lines(asked("own::made"))
+    assert line["table"]["CUDA"] == ["default backend kernel", "python"]
+
+
 def test_a_key_may_be_written_in_any_case_and_alone() -> None:
     (one,) = asked("aten::pair", key="cuda").operators
     assert [row.key for row in one.table] == ["CUDA"]

@@ -135,7 +135,7 @@ def _first(family: Family, overloads: tuple[str, ...]) -> str:
         return operators.is_out(entry), "Dimname" in entry.fact.signature
 
     meant = [entry for entry in family.entries if family.full_name(entry) in overloads]
-    return family.full_name(min(meant, key=rank)) if meant else overloads[0]
+    return family.full_name(min(meant, key=rank)) if meant else next(iter(overloads), family.name)
 
 
 class _Walk:
@@ -169,7 +169,12 @@ class _Walk:
             self.add(0, "python", point.name, file.path, fact.line, note=point.kind)
 
     def operator(self, family: Family, overload: str, depth: int, after: int = -1) -> None:
-        """The steps of one operator, key by key."""
+        """The steps of one operator, key by key. A mode that has done its part is off for what follows."""
+        asked = self.asked
+        self._operator(family, overload, depth, after)
+        self.asked = asked
+
+    def _operator(self, family: Family, overload: str, depth: int, after: int) -> None:
         self.seen.add(overload)
         after = len(self.steps) if after < 0 else after
         several = registered(self.view, family, None).get(overload, ())
@@ -194,12 +199,20 @@ class _Walk:
                     self._kernels(after, "composite", overload, key, found, depth)
                     return
                 continue
+            if found.kind == "batched kernel":
+                # Under vmap it is what the composite calls that is batched.
+                self._kernels(after, "composite", overload, key, found, depth)
+                return
             if role == "kernel":
                 after = self._meta(after, entry, overload, key, one)
                 composed = found.dispatch_key.startswith("Composite")
                 self._kernels(after, "composite" if composed else role, overload, key, found, depth)
                 return
             after = self._passing(after, role, overload, key, found)
+            if role == "vmap":
+                self.asked = self.asked._replace(vmap=False)
+            if role == "autocast":
+                self.asked = self.asked._replace(autocast=False)
             if role == "autograd" and self.asked.requires_grad and entry is not None:
                 self._formula(after, entry, overload)
 
@@ -210,10 +223,19 @@ class _Walk:
             yield "vmap", "FuncTorchBatched", False
         if self.asked.autocast:
             yield "autocast", f"Autocast{device}", False
-        yield "autograd", f"Autograd{device}" if device == self.key else "AutogradOther", True
+        yield "autograd", self._autograd_key(device), True
         yield "views", "ADInplaceOrView", False
         yield "select", "BackendSelect", False
         yield "kernel", self.key, False
+
+    def _autograd_key(self, device: str) -> str:
+        """The key of autograd for a tensor of this backend (c10/core/TensorImpl.cpp gives a tensor that of
+        its backend's component; NestedTensor has its own)."""
+        begin = self.key.removesuffix(device)
+        if begin == "NestedTensor":
+            return "AutogradNestedTensor"
+        of_backend = bool(device) and begin in self.view.rules.dispatch.per_backend
+        return f"Autograd{device}" if of_backend else "AutogradOther"
 
     def _passing(self, after: int, role: str, overload: str, key: str, found: Entry[Registered]) -> int:
         """A kernel that does its part and calls the next key."""
