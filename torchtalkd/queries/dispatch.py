@@ -130,7 +130,9 @@ def dispatch(
         for subject in subjects:
             family = operators.family(view, subject.name)
             if family is not None:
-                found.extend(_family(view, family, frozenset(subject.overloads), profile, said.key, kernels))
+                # An operator that only Python declares has overloads by its registrations alone.
+                overloads = frozenset(subject.overloads) or None
+                found.extend(_family(view, family, overloads, profile, said.key, kernels))
         if not subjects:
             missing.append(name)
             nearest.update(dict.fromkeys(_operators_like(view, name)))
