@@ -1,11 +1,12 @@
-"""The bridge between an agent's client and the daemon: `torchtalkd mcp-serve`.
+"""The bridge between an agent's client, or an editor, and the daemon: `mcp-serve`, `lsp`.
 
 A client starts one, writes JSON-RPC to its stdin and reads its stdout; the bridge carries whole
-lines between those and the daemon's socket. It outlives the daemon: when that is gone it answers
-what was pending with an error, and the next request finds or starts a daemon, to which the
-handshake is said again. It does not outlive its client: it ends at the end of stdin, when nobody
-reads stdout, on SIGTERM, SIGHUP and SIGINT, and, since a killed wrapper leaves none of these
-signs, when its parent process is no longer the one that started it.
+messages between those and the daemon's socket. How a message is written, and what must be said
+again, is the dialect's: `messages` for agents, `editor_messages` for editors. It outlives the
+daemon: when that is gone it answers what was pending with an error, and the next request finds or
+starts a daemon, to which is said again what the last one knew. It does not outlive its client: it
+ends at the end of stdin, when nobody reads stdout, on SIGTERM, SIGHUP and SIGINT, and, since a killed
+wrapper leaves none of these signs, when its parent process is no longer the one that started it.
 
 Standard library only: one of these runs for each client, all the time. The tests are
 `tests/test_bridge.py`.
@@ -23,6 +24,7 @@ from typing import Any, Final
 from torchtalkd import wire
 
 from . import messages
+from .messages import Dialect
 from .worktree import worktree_instead
 
 WATCH_SECONDS: Final = 5.0
@@ -46,17 +48,20 @@ _GONE: Final = select.POLLERR | select.POLLHUP
 
 
 class _Ended(Exception):
-    """The client is gone, or a signal says to go."""
+    """The client is gone or says that it goes, or a signal says to go."""
+
+    def __init__(self, exit: int = 0) -> None:
+        self.exit = exit
 
 
-def serve(source: str | None, harness: str | None) -> int:
+def serve(source: str | None, harness: str | None, dialect: Dialect = messages.AGENT) -> int:
     """Carries messages until the client ends; returns the exit code. Says on stderr why it cannot."""
     for number in _SIGNALS:
         signal.signal(number, _end)
     parent = os.getppid()
     open_streams = _claim_streams()
     try:
-        bridge = _Bridge(source, harness, parent)
+        bridge = _Bridge(source, harness, parent, dialect)
         try:
             bridge.connect()
         except wire.WireError as error:
@@ -66,17 +71,18 @@ def serve(source: str | None, harness: str | None) -> int:
             _say(bridge.note)
         if open_streams:
             if os.isatty(0):
-                _say("this speaks MCP over stdin and stdout: a client of an agent starts it, see docs/mcp.md")
+                _say(dialect.hint)
             bridge.run()
-    except _Ended:
-        return 0
-    return 0
+        return bridge.exit
+    except _Ended as ended:
+        return ended.exit
 
 
 class _Bridge:
     """One client and, most of the time, a connection to a daemon."""
 
-    def __init__(self, source: str | None, harness: str | None, parent: int) -> None:
+    def __init__(self, source: str | None, harness: str | None, parent: int, dialect: Dialect) -> None:
+        self._dialect = dialect
         self._parent = parent
         self._source, self._harness = source, harness
         self.note = ""
@@ -86,20 +92,22 @@ class _Bridge:
             self._source = instead
             self.note = f"{named} was named; served is {instead}, the work tree of it that the client is in"
         self._connection: wire.Connection | None = None
-        self._session = messages.Session()
-        self._from_client, self._from_daemon = messages.Lines(), messages.Lines()
+        self._session = dialect.session()
+        self._from_client, self._from_daemon = dialect.frames(), dialect.frames()
         self._to_client, self._to_daemon = bytearray(), bytearray()
         self._failures, self._not_before = 0, 0.0
         self._looked_at = time.monotonic()
         self._end_by: float | None = None
         self._watches_stdout = True
+        self.exit = 0
+        """The exit code when stdin has ended."""
 
     # -- the daemon's side
 
     def connect(self, *, start: bool = True) -> None:
         """Connects, and says the handshake again if there was one. Raises WireError."""
         connection = wire.connect(
-            "mcp",
+            self._dialect.want,
             source=self._source,
             harness=self._harness,
             start=start,
@@ -118,7 +126,7 @@ class _Bridge:
             self._connection.close()
             self._connection = None
         self._to_daemon.clear()
-        self._from_daemon = messages.Lines()
+        self._from_daemon = self._dialect.frames()
 
     def _lost(self) -> None:
         """The daemon went. Only a client that still waits for its handshake gets a new one at
@@ -187,41 +195,49 @@ class _Bridge:
                 continue
             message = messages.parsed(line)
             if isinstance(message, dict):
-                if messages.is_replay(message):
+                if self._session.hides(message):
                     continue
                 self._session.answered(message)
-            self._to_client += line + b"\n"
+            self._to_client += self._dialect.framed(line)
 
     # -- the client's side
 
     def _heard(self, line: bytes | None) -> None:
         """One message of the client: on to the daemon, or refused."""
         if line is None:
-            self._refuse(messages.INVALID_REQUEST, f"a message has at most {messages.MOST_LINE} bytes")
+            self._refuse(*self._dialect.no_message)
             return
         line = line.strip()
         if not line:
             return
         message = messages.parsed(line)
         if message is None:
-            self._refuse(messages.PARSE_ERROR, "Parse error: a message is one line of JSON")
+            self._refuse(messages.PARSE_ERROR, self._dialect.no_json)
         elif not isinstance(message, dict) or not {"method", "result", "error"} & message.keys():
             self._refuse(messages.INVALID_REQUEST, "Invalid request: a message is one JSON-RPC object")
+        elif (code := self._session.ends(message)) is not None:
+            raise _Ended(code)
         elif messages.is_request(message):
-            if why := self._why_unreachable():
-                self._to_client += messages.error(messages.LOST, why, message["id"], {"retryable": True})
-            else:
-                self._pass_on(message, line)
-        elif self._connection is not None:
+            self._asked(message, line)
+        else:
             # A notification alone is no reason to start a daemon.
+            self._pass_on(message, line)
+
+    def _asked(self, message: dict[str, Any], line: bytes) -> None:
+        if self._connection is None and (answer := self._session.own_answer(message)):
+            self._to_client += answer
+        elif why := self._why_unreachable():
+            self._to_client += self._session.refused(message, why)
+        else:
             self._pass_on(message, line)
 
     def _pass_on(self, message: dict[str, Any], line: bytes) -> None:
         self._session.asked(message, line)
-        self._to_daemon += line + b"\n"
+        if self._connection is not None:
+            self._to_daemon += self._dialect.framed(line)
 
     def _refuse(self, code: int, why: str) -> None:
-        self._to_client += messages.error(code, why)
+        self._to_client += self._dialect.framed(messages.error(code, why))
 
     # -- the loop
 
@@ -280,6 +296,7 @@ class _Bridge:
             self._heard(line)
         if not data:
             self._heard(self._from_client.last())
+            self.exit = self._session.exit
             self._end_by = time.monotonic() + DRAIN_SECONDS
 
     def _write_client(self, event: int) -> None:

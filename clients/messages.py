@@ -7,7 +7,8 @@ that both survive a daemon that goes. Everything else is bytes that belong to ot
 from __future__ import annotations
 
 import json
-from typing import Any, Final
+from collections.abc import Callable
+from typing import Any, Final, NamedTuple, Protocol
 
 MOST_LINE: Final = 4 << 20
 """Bytes of one message of a client; a longer one is refused."""
@@ -17,6 +18,89 @@ LOST: Final = -32000
 """The code for a request whose daemon went away: of the range that servers may use as they like."""
 _REPLAY: Final = "torchtalkd-replay"
 """The id under which the handshake is said again; its answer is not for the client."""
+
+
+class Frames(Protocol):
+    """Cuts a stream into messages."""
+
+    def fed(self, data: bytes) -> list[bytes | None]:
+        """The messages that are whole now; None stands for bytes that are none."""
+        ...
+
+    def last(self) -> bytes:
+        """What may stand for a message when nothing more comes."""
+        ...
+
+
+class Conversation(Protocol):
+    """What a bridge remembers of one client's messages."""
+
+    @property
+    def begins(self) -> bool:
+        """Whether the first `initialize` has no answer yet."""
+        ...
+
+    @property
+    def waits(self) -> bool:
+        """Whether the client waits for an answer."""
+        ...
+
+    @property
+    def exit(self) -> int:
+        """The exit code where the client ends without a word."""
+        ...
+
+    def asked(self, message: dict[str, Any], line: bytes) -> None:
+        """Takes note of what the client sends to the daemon."""
+        ...
+
+    def answered(self, message: dict[str, Any]) -> None:
+        """Takes note of what the daemon sends to the client."""
+        ...
+
+    def hides(self, message: dict[str, Any]) -> bool:
+        """Whether a message of the daemon answers what the bridge said again."""
+        ...
+
+    def lost(self) -> list[bytes]:
+        """The daemon went: what the client must hear, as it stands on the wire."""
+        ...
+
+    def again(self) -> bytes:
+        """What a new daemon must hear before anything else, as it stands on the wire."""
+        ...
+
+    def given_up(self, why: str) -> bytes:
+        """The answer to the `initialize` that cannot be said anew."""
+        ...
+
+    def refused(self, message: dict[str, Any], why: str) -> bytes:
+        """The answer to a request that reaches no daemon."""
+        ...
+
+    def own_answer(self, message: dict[str, Any]) -> bytes:
+        """The answer to a request that needs no daemon, where none is connected; b'' for all others."""
+        ...
+
+    def ends(self, message: dict[str, Any]) -> int | None:
+        """The exit code, for a message that ends the bridge."""
+        ...
+
+
+class Dialect(NamedTuple):
+    """How one kind of client speaks."""
+
+    want: str
+    """What the daemon's hello is told."""
+    hint: str
+    """For a person who starts it in a terminal."""
+    frames: Callable[[], Frames]
+    framed: Callable[[bytes], bytes]
+    """A message as it stands on the wire."""
+    session: Callable[[], Conversation]
+    no_message: tuple[int, str]
+    """The error for bytes that are no message."""
+    no_json: str
 
 
 class Lines:
@@ -97,11 +181,29 @@ class Session:
         """Whether the client waits for an answer."""
         return bool(self.pending or self._unanswered)
 
+    exit = 0
+
+    def hides(self, message: dict[str, Any]) -> bool:
+        """Whether a message answers the handshake that was said again."""
+        return message.get("id") == _REPLAY
+
+    def refused(self, message: dict[str, Any], why: str) -> bytes:
+        """The error for a request that reaches no daemon."""
+        return error(LOST, why, message["id"], {"retryable": True}) + b"\n"
+
+    def own_answer(self, message: dict[str, Any]) -> bytes:
+        """Every request of an agent needs the daemon."""
+        return b""
+
+    def ends(self, message: dict[str, Any]) -> int | None:
+        """An agent's client says nothing when it ends."""
+        return None
+
     def lost(self) -> list[bytes]:
         """The daemon went: an error for each request that it took with it. `initialize` is not
         among them, because `again` says it anew."""
         why = "torchtalkd's daemon went away before it answered; ask again, a new one is started"
-        answers = [error(LOST, why, asked, {"retryable": True}) for asked in self.pending.values()]
+        answers = [error(LOST, why, asked, {"retryable": True}) + b"\n" for asked in self.pending.values()]
         self.pending.clear()
         return answers
 
@@ -109,7 +211,7 @@ class Session:
         """An error for the `initialize` that cannot be said anew; the client may try it again."""
         asked = self._initialize["id"] if self._initialize else None
         self._initialize, self._unanswered = None, b""
-        return error(LOST, why, asked)
+        return error(LOST, why, asked) + b"\n"
 
     def again(self) -> bytes:
         """What a new daemon must hear before anything else; empty where nothing was said yet."""
@@ -126,11 +228,6 @@ def is_request(message: dict[str, Any]) -> bool:
     return "method" in message and message.get("id") is not None
 
 
-def is_replay(message: dict[str, Any]) -> bool:
-    """Whether a message answers the handshake that was said again."""
-    return message.get("id") == _REPLAY
-
-
 def parsed(line: bytes) -> Any:
     """A line as JSON, None where it is none."""
     try:
@@ -140,11 +237,27 @@ def parsed(line: bytes) -> Any:
 
 
 def error(code: int, message: str, id: object = None, data: object = None) -> bytes:
-    """An error answer, as a line with its end."""
+    """An error answer."""
     said: dict[str, Any] = {"code": code, "message": message}
     if data is not None:
         said["data"] = data
-    return json.dumps({"jsonrpc": "2.0", "id": id, "error": said}).encode() + b"\n"
+    return json.dumps({"jsonrpc": "2.0", "id": id, "error": said}).encode()
+
+
+def _line(message: bytes) -> bytes:
+    return message + b"\n"
+
+
+AGENT: Final = Dialect(
+    want="mcp",
+    hint="this speaks MCP over stdin and stdout: a client of an agent starts it, see docs/mcp.md",
+    frames=Lines,
+    framed=_line,
+    session=Session,
+    no_message=(INVALID_REQUEST, f"a message has at most {MOST_LINE} bytes"),
+    no_json="Parse error: a message is one line of JSON",
+)
+"""MCP: a message is a line."""
 
 
 def _key(id: object) -> str:

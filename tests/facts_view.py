@@ -21,8 +21,8 @@ def view_of(*files: FileFacts, rules: Rules | None = None, meta: Mapping[str, st
     database = sqlite3.connect(":memory:", isolation_level=None)
     database.executescript(resources.files("torchtalkd.store").joinpath("schema.sql").read_text())
     for number, facts in enumerate(files, 1):
-        record = (number, facts.path, facts.language, facts.role, 0, 0, 0, 0, 0, "", "")
-        database.execute("INSERT INTO file VALUES (?,?,?,?,?,?,?,?,?,?,?)", record)
+        record = (number, facts.path, facts.language, facts.role, 0, 0, 0, 0, 0, "", "", 1)
+        database.execute("INSERT INTO file VALUES (?,?,?,?,?,?,?,?,?,?,?,?)", record)
         rows = pack(number, facts)
         for table, found in zip(("definition", "target", "reference", "problem"), rows, strict=True):
             for row in found:

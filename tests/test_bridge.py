@@ -652,7 +652,7 @@ def test_a_session_remembers_what_is_owed() -> None:
     session.asked({"method": "notifications/initialized"}, b"DONE")
     replay, done, _ = session.again().split(b"\n")
     assert json.loads(replay)["method"] == "initialize" and done == b"DONE"
-    assert messages.is_replay({"id": json.loads(replay)["id"], "result": {}})
+    assert session.hides({"id": json.loads(replay)["id"], "result": {}})
     session.asked({"id": 1, "method": "ping"}, b"")
     session.asked({"id": "1", "method": "ping"}, b"")
     session.answered({"id": "1", "result": {}})

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import random
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +13,21 @@ import pytest
 
 from torchtalkd.conventions import load
 from torchtalkd.engine import build
+from torchtalkd.link import macros, made_functions, targets
 from torchtalkd.queries.search import search
 from torchtalkd.queries.trace import trace
 from torchtalkd.store import carry as carrying
 from torchtalkd.store.carry import carry
 from torchtalkd.store.database import open_view
 from torchtalkd.store.view import View
+
+DERIVED: dict[tuple[str, str], Callable[[View], object]] = {
+    ("macro", "function_templates"): made_functions._templates,
+    ("macro", "library_uses"): macros._library,
+    ("target", "targets"): targets.targets,
+    ("target", "by_package"): targets._by_package,
+}
+"""What queries keep of the definitions of one space, and what makes it."""
 
 SPACES = ("op", "py", "cpp", "macro", "test", "tag")
 
@@ -53,8 +63,8 @@ def same(carried: View, fresh: View) -> None:
         assert count == fresh.count(key)
     for number, found in carried._by_id.items():
         assert found == fresh.definition(number)
-    for (where, value), targets in carried._targets_kept.items():
-        assert targets == fresh._targets(where, value)
+    for (where, value), listed in carried._targets_kept.items():
+        assert listed == fresh._targets(where, value)
     for number, file in carried._files.items():
         assert file == fresh.file_of(number << 20)
         assert carried._packed.get(number, fresh._rows_of(file)) == fresh._rows_of(file)
@@ -110,6 +120,9 @@ def test_what_is_carried_is_what_is_there(mini_tree: Path, tmp_path: Path, seed:
             for name in ("mul", "matmul", "brand_new", "brand_new_3", "gelu", "det"):
                 assert trace(after, name) == trace(fresh, name)
                 assert search(after, name) == search(fresh, name)
+            for asked, value in after.kept_of_definitions.items():
+                # As text: a target is equal to itself alone.
+                assert repr(value) == repr(DERIVED[asked](fresh)), asked
         view = warmed(after)
     view.close()
 
@@ -151,3 +164,33 @@ def test_carrying_reads_little(mini_tree: Path, tmp_path: Path) -> None:
             after.definitions("op:mul")
             assert "py:brand_new" in after.keys("py")
             assert asked == []
+            assert ("macro", "function_templates") in after.kept_of_definitions
+
+
+def test_what_comes_of_definitions_goes_with_one_of_them(mini_tree: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "index"
+    conventions = load("pytorch", tree=mini_tree)
+    file = mini_tree / "aten" / "src" / "ATen" / "native" / "BinaryOps.cpp"
+    text = file.read_text("utf-8")
+    build(mini_tree, folder, conventions, workers=1)
+    with warmed(open_view(folder)) as view:
+        file.write_text(text + "#define MAKE_ONE(x) void x##_made_here() {}\nMAKE_ONE(first)\n", "utf-8")
+        build(mini_tree, folder, conventions, workers=1)
+        with open_view(folder) as after:
+            assert carry(view, after)
+            assert ("macro", "function_templates") not in after.kept_of_definitions
+            assert trace(after, "first_made_here").items
+
+
+def test_a_view_of_another_database_or_an_older_one_takes_nothing(mini_tree: Path, tmp_path: Path) -> None:
+    conventions = load("pytorch", tree=mini_tree)
+    for name in ("one", "two"):
+        build(mini_tree, tmp_path / name, conventions, workers=1)
+    with open_view(tmp_path / "one") as one, open_view(tmp_path / "two") as two:
+        assert not carry(warmed(one), two)
+        (mini_tree / "torch" / "new.py").write_text("def brand_new(): ...\n", "utf-8")
+        build(mini_tree, tmp_path / "one", conventions, workers=1)
+        with open_view(tmp_path / "one") as later:
+            assert later.revision > one.revision
+            assert not carry(later, one)
+            assert carry(one, later)

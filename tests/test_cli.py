@@ -207,8 +207,11 @@ def test_roots_lists_what_is_remembered_and_what_is_indexed(
         "indexed": True,
         "index": str(index_folder(mini_tree, os.environ)),
         "bytes": 0,
+        "bases": {},
     }
     assert by_root[str(extension_tree)]["indexed"] is False
+    assert by_root[str(extension_tree)]["bases"] == {"pytorch": str(mini_tree)}
+    assert f"pytorch from {mini_tree}" in run("roots").out
     assert by_root[str(extension_tree)]["default"] is True
     shutil.rmtree(mini_tree)
     assert "gone" in run("roots").out

@@ -127,9 +127,9 @@ def test_the_clients_folder_and_variables_count_not_the_daemons(
     home: Home, mini_tree: Path, extension_tree: Path
 ) -> None:
     home.environ["TORCHTALK_SOURCE"] = str(mini_tree)
-    assert home.json("trace", "mul")["total"]
+    assert home.json("trace", "mul")["root"] == str(mini_tree)
     home.environ["TORCHTALK_SOURCE"] = str(extension_tree)
-    assert home.json("trace", "mul")["total"] == 0
+    assert home.json("trace", "mul")["root"] == str(extension_tree)
     # Another cache: the same daemon, another index.
     home.environ["XDG_CACHE_HOME"] = str(home.folder / "other")
     home.environ["TORCHTALK_SOURCE"] = str(mini_tree)
@@ -293,6 +293,7 @@ def test_a_command_that_asks_the_daemon_imports_next_to_nothing(home: Home, mini
         "torchtalkd.frontends",
         "torchtalkd.frontends.command",
         "torchtalkd.frontends.command.remote",
+        "torchtalkd.frontends.command.snapshot_arguments",
         "torchtalkd.run_folder",
         "torchtalkd.wire",
     }

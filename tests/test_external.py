@@ -10,7 +10,7 @@ from tests.facts_view import harness, view_of, view_of_sources
 from torchtalkd.frontends.text import as_text
 from torchtalkd.parse import parse
 from torchtalkd.queries.answers import as_json
-from torchtalkd.queries.external import edges, external, external_items, place_in
+from torchtalkd.queries.external import Place, edges, external, external_items, place_in
 from torchtalkd.queries.search import search
 from torchtalkd.queries.status import status
 from torchtalkd.store.view import View
@@ -91,14 +91,11 @@ def test_they_join_the_index_of_the_framework_by_place(view: View) -> None:
             "aten/src/ATen/ATen.h": "#pragma once\n",
         }
     )
-    joined = {
-        item.symbol: (item.declared_file, item.declared_line)
-        for item in external_items(view, "", {"pytorch": base})
-    }
-    assert joined["torch.nn.functional.relu"] == ("torch/nn/functional.py", 1)
-    assert joined["ATen/ATen.h"] == ("aten/src/ATen/ATen.h", 1)
-    assert joined["torch.Tensor"] == ("", 0)
-    assert place_in(base, "torch.nn.functional.gelu") == ("", 0)
+    joined = {item.symbol: place_in(base, item.symbol) for item in external_items(view, "")}
+    assert joined["torch.nn.functional.relu"] == Place("torch/nn/functional.py", 1)
+    assert joined["ATen/ATen.h"] == Place("aten/src/ATen/ATen.h", 1)
+    assert joined["torch.Tensor"] is None
+    assert place_in(base, "torch.nn.functional.gelu") is None
 
 
 def test_a_name_of_another_language_is_no_edge() -> None:

@@ -21,6 +21,11 @@ MAY_IMPORT: Mapping[str, str] = {
     # part: the parts that it may import
     "facts": "",
     "changes": "",
+    # A text of an editor as parse reads it and the store shows it; what stands at one place of it.
+    "overlay": "facts",
+    "spots": "",
+    # What a client of any protocol counts columns in: the bridge keeps an editor's texts, too.
+    "columns": "",
     "run_folder": "",
     "wire": "run_folder",
     "config": "",
@@ -28,12 +33,12 @@ MAY_IMPORT: Mapping[str, str] = {
     "conventions": "facts keys manifests",
     "manifests": "",
     "integration": "",
-    "parse": "facts keys conventions",
+    "parse": "facts keys conventions overlay spots",
     "compilation": "facts conventions",
     "codegen": "facts keys",
     "vcs": "",
-    "link": "facts keys codegen",
-    "store": "facts",
+    "link": "facts keys codegen spots",
+    "store": "facts overlay",
     "watch": "changes",
     "engine": "changes facts conventions parse compilation store vcs",
     "snapshots": "facts store vcs",
@@ -41,21 +46,25 @@ MAY_IMPORT: Mapping[str, str] = {
     # values are what `queries.verify` compares a view with.
     "harness": "conventions engine facts",
     "harness.values": "",
-    "queries": "facts keys link store.view harness.values",
+    "queries": "facts keys link spots store.view harness.values",
     # A command asks `roots` which tree is meant and `index` for a look at its facts.
     "cache": "config store",
     "roots": "config conventions",
+    # Whose index is the framework of another one: what is remembered, and what lies in the cache.
+    "bases": "cache config conventions roots store",
     # What is kept is told with where the tree is now, which no revision of the index can know.
     "index": "cache conventions engine facts store vcs",
     "frontends": "facts queries",
-    "frontends.host": "store.view",
-    "frontends.command": "facts queries frontends config cache roots index store.view wire"
-    " conventions harness",
+    "frontends.host": "overlay spots queries store.view",
+    "frontends.command": "facts queries frontends config cache bases roots index store.view wire"
+    " conventions harness snapshots link.includes",
     "frontends.mcp": "facts queries frontends store.view",
+    "frontends.lsp": "columns facts keys overlay queries frontends spots store.view store.overlaid",
     "daemon": "*",
     "cli": "*",
+    "dispatcher_arguments": "",
     "__main__": "cli",
-    "clients": "wire",
+    "clients": "columns wire",
 }
 """The table of the architecture. `store.view` means that one module of `store`. Everybody may
 import the package's own version and modules of its own part."""
@@ -76,7 +85,7 @@ THIRD_PARTY: Mapping[str, str] = {
     # of the standard library, where it is a part's business alone
     "tomllib": "conventions config parse",
     "sqlite3": "store",
-    "asyncio": "daemon frontends.mcp",
+    "asyncio": "daemon frontends.lsp frontends.mcp",
 }
 
 TOP_LEVEL = frozenset(

@@ -226,12 +226,14 @@ def test_every_field_is_documented_and_every_example_loads(tmp_path: Path) -> No
         *classes,
         values.Operators,
         facts.Rules,
+        facts.DispatchKeys,
+        facts.Torchgen,
         values.Shape,
         values.StubRule,
         values.MacroDefinition,
     ):
         for name in _documented(cls):
-            assert re.search(rf"`{name}`|\b{name} =|\[{name}\]", text), (cls.__name__, name)
+            assert re.search(rf"`{name}`|\b{name} =|\[(?:link\.)?{name}\]", text), (cls.__name__, name)
     for example in re.findall(r"```toml\n(.*?)```", text, re.DOTALL):
         in_tree(tmp_path, example)
 
@@ -240,7 +242,7 @@ def test_every_example_of_the_tables_is_right(tmp_path: Path) -> None:
     text = (REPOSITORY / "docs" / "manifests.md").read_text()
     section = ""
     for line in text.split("\n"):
-        heading = re.match(r"## `\[(\w+)\]`", line)
+        heading = re.match(r"###? `\[([\w.]+)\]`", line)
         section = heading.group(1) if heading else "" if line.startswith("## ") else section
         row = re.match(r"\| `(\w+)` \|.*\| `(\w+ = .*)` \|$", line)
         if not row or row.group(1) == "format":

@@ -23,6 +23,7 @@ from torchtalkd.frontends.mcp.arguments import TOOLS, Refused, checked, usage
 from torchtalkd.frontends.mcp.descriptions import DESCRIPTIONS, INSTRUCTIONS, PARAMETERS
 from torchtalkd.frontends.mcp.server import build_server
 from torchtalkd.queries.answers import Answer, Item, Standing, StatusAnswer, Subject
+from torchtalkd.queries.others import NONE, Others
 from torchtalkd.store.database import open_view
 from torchtalkd.store.view import View
 
@@ -39,6 +40,7 @@ class Root:
         self.now = state
         self.asked = 0
         self.waited: list[bool] = []
+        self.crossed: list[bool] = []
         self.blocks: asyncio.Event | None = None
         self.cancelled = asyncio.Event()
 
@@ -58,6 +60,16 @@ class Root:
     def ask(self, question: Callable[[View], T], *, wait: bool = False) -> Awaitable[T]:
         self.waited.append(wait)
         return self._answer(question)
+
+    def across(
+        self, question: Callable[[View, Others], Answer], *, wait: bool = False, all_roots: bool = False
+    ) -> Awaitable[Answer]:
+        self.waited.append(wait)
+        self.crossed.append(all_roots)
+        return self._answer(lambda view: question(view, NONE))
+
+    async def bases(self) -> dict[str, str]:
+        return {"pytorch": "/src/pytorch"}
 
     def state(self) -> RootState:
         return self.now
@@ -313,7 +325,7 @@ def test_a_note_is_told_once(index: Path) -> None:
 @pytest.mark.parametrize(
     ("tool", "arguments", "words"),
     [
-        ("trace", {}, ("needs func", "trace(func, focus=full|yaml|dispatch, wait=true|false)")),
+        ("trace", {}, ("needs func", "trace(func, focus=full|yaml|dispatch, wait=true|false, ")),
         ("trace", {"func": "  "}, ("needs func",)),
         ("trace", {"func": ["add"]}, ("func is a text",)),
         ("trace", {"func": "add", "depth": 3}, ("no argument 'depth'", "focus=full|yaml|dispatch")),
@@ -350,8 +362,17 @@ def test_arguments_are_checked_and_cleaned() -> None:
     with pytest.raises(Refused, match="no argument"):
         checked("search", {"func": "a"})
     assert usage("search") == (
-        "search(query, mode=bindings|kernels|registries|external, backend=text, limit=1…200, wait=true|false)"
+        "search(query, mode=bindings|kernels|registries|external, backend=text, limit=1…200, wait=true|false,"
+        " all_roots=true|false)"
     )
+
+
+def test_all_roots_are_asked_for_by_a_flag(index: Path) -> None:
+    root = Root(index)
+    called(root, "trace", func="mul")
+    called(root, "trace", func="mul", all_roots=True)
+    called(root, "search", query="mul", all_roots="true")
+    assert root.crossed == [False, True, True]
 
 
 # -- size

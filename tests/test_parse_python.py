@@ -647,3 +647,24 @@ def test_what_was_read_before_does_not_tell_what_a_receiver_is() -> None:
         "self.start_it",
         "self.make_it",
     ]
+
+
+@pytest.mark.parametrize(
+    ("parameters", "hidden"),
+    [
+        ("x: dict[str, torch.Tensor]", False),
+        ("self, x: Callable[[int, torch.Tensor], None], *, y=1", False),
+        ("x=(1, torch.float), y={1: 2, 3: torch}", False),
+        ("x=', torch', y=\", torch\"", False),
+        ("x=1,  # why, torch\n    y=2", False),
+        ("x: dict[str, int], torch", True),
+        ("torch", True),
+        ("x, *torch", True),
+        ("x, **torch", True),
+        ("x: f(1, (2, 3)), torch=None", True),
+    ],
+)
+def test_only_a_parameter_hides_a_name_of_the_module(parameters: str, hidden: bool) -> None:
+    source = f"import torch\n\n\ndef f({parameters}):\n    torch.cat(x)\n"
+    calls = [r.name for r in parse(source.encode()).references if r.kind != "import"]
+    assert ("torch.cat" in calls) is not hidden

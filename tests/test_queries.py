@@ -421,3 +421,20 @@ def test_aliases_that_turn_in_a_circle_end() -> None:
         FileFacts("torch/x.py", "python", "library", (first, second), targets), rules=harness().rules
     )
     assert [item.line for item in trace(view, "torch.f").items] in ([], [1])
+
+
+def test_a_method_written_by_hand_is_not_that_of_an_operator_of_its_name() -> None:
+    table = (
+        "static PyObject* THPVariable_{0}(PyObject* self) {{ return nullptr; }}\n"
+        "static PyMethodDef torch_functions_manual[] = {{\n"
+        '  {{"{0}", castPyCFunctionWithKeywords(THPVariable_{0}), METH_VARARGS, nullptr}},\n}};\n'
+    )
+    for name, kind in (("made", "Python binding"), ("mul", "operator")):
+        view = view_of_sources(
+            {
+                "aten/src/ATen/native/native_functions.yaml": "- func: mul(Tensor self) -> Tensor\n",
+                "torch/csrc/autograd/python_torch_functions_manual.cpp": table.format(name),
+                "torch/csrc/jit/special.cpp": 'TORCH_LIBRARY(aten, m) { m.def("made(int x) -> Tensor"); }\n',
+            }
+        )
+        assert trace(view, f"torch.{name}").subjects[0].kind == kind

@@ -13,6 +13,7 @@ from torchtalkd.conventions import load
 from torchtalkd.facts import Definition
 from torchtalkd.link import targets
 from torchtalkd.parse import parse
+from torchtalkd.queries.trace import trace
 
 CONVENTIONS = load("torch-extension")
 
@@ -165,6 +166,41 @@ def test_the_only_target_without_sources_takes_what_no_other_has() -> None:
     (definition,) = view.definitions(keys.cpp("f"))
     assert targets.names(view, definition.file, "{TORCH_EXTENSION_NAME}") == ("_C",)
     assert [d.fact.name for d in targets.filled(view, definition)] == ["f"]
+
+
+@pytest.mark.parametrize(
+    "defining",
+    [
+        'add_definitions("-DTORCH_EXTENSION_NAME=libpack")',
+        "add_compile_definitions(TORCH_EXTENSION_NAME=libpack)",
+    ],
+)
+def test_a_definition_for_the_whole_folder_names_the_module(defining: str) -> None:
+    early = "add_library(early SHARED a.cpp)"
+    late = "add_library(pack SHARED b.cpp)\nadd_library(none SHARED)"
+    text = f"{early}\n{defining}\n{late}\n"
+    made = found("csrc/CMakeLists.txt", text)
+    assert {name: defines for name, (_, defines) in made.items()} == {
+        "early": {"TORCH_EXTENSION_NAME": "libpack"},
+        "pack": {"TORCH_EXTENSION_NAME": "libpack"},
+    }
+
+
+def test_a_module_that_leaves_its_sources_to_cmake_is_that_of_the_same_name() -> None:
+    view = view_of_sources(
+        {
+            "setup.py": 'Extension("pack.libpack", [])\nExtension("pack.other", [])\n',
+            "csrc/CMakeLists.txt": "add_definitions(-DTORCH_EXTENSION_NAME=libpack)\n"
+            "add_library(pack SHARED pack.cpp)\n",
+            "csrc/pack.cpp": "void fold() {}\n"
+            'PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { m.def("fold", &fold); }\n',
+        },
+        "torch-extension",
+    )
+    for name in ("pack.libpack.fold", "libpack.fold"):
+        items = trace(view, name).items
+        assert ("csrc/pack.cpp", 1) in {(item.file, item.line) for item in items}, name
+    assert not trace(view, "pack.other.fold").found
 
 
 def test_the_small_extension_of_the_tests() -> None:

@@ -7,17 +7,21 @@ Whatever else lies there belongs to someone else. The tests are in `tests/test_c
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import os
 import re
+import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
 from torchtalkd.config import xdg_folder
-from torchtalkd.store import database, lock
+from torchtalkd.store import database, image, lock
 from torchtalkd.store.errors import StoreError
 
+SNAPSHOTS = "snapshots"
+"""The folder beside the indexes that holds the snapshots."""
 _FOLDER = re.compile(r"v(\d+)-.*-([0-9a-f]{12})")
 _OUR_FILES = re.compile(r"index\.db(\.new|\.broken-\d+)?(-wal|-shm|-journal)?")
 
@@ -44,6 +48,11 @@ def index_folder(root: Path, environ: Mapping[str, str]) -> Path:
     return cache_home(environ) / f"v{database.FORMAT}-{name}-{_digest(root)}"
 
 
+def snapshot_home(environ: Mapping[str, str]) -> Path:
+    """The folder that holds the snapshots of all trees, whether it exists or not."""
+    return cache_home(environ) / SNAPSHOTS
+
+
 def kept_indexes(environ: Mapping[str, str]) -> list[KeptIndex]:
     """All indexes of the cache, of any format, by folder. Reads only."""
     try:
@@ -51,6 +60,37 @@ def kept_indexes(environ: Mapping[str, str]) -> list[KeptIndex]:
     except (FileNotFoundError, NotADirectoryError):
         return []
     return [_kept(folder) for folder in folders if _FOLDER.fullmatch(folder.name) and _our_files(folder)]
+
+
+def indexed_roots(environ: Mapping[str, str]) -> dict[str, str]:
+    """The root of each index of this program's own format → its harness. Cheap when asked again."""
+    found = {}
+    try:
+        folders = sorted(cache_home(environ).iterdir())
+    except (FileNotFoundError, NotADirectoryError):
+        return {}
+    for folder in folders:
+        if not folder.name.startswith(f"v{database.FORMAT}-") or not _FOLDER.fullmatch(folder.name):
+            continue
+        try:
+            known = (folder / "index.db").stat()
+        except OSError:
+            continue
+        root, harness = _said(folder, known.st_ino, known.st_mtime_ns)
+        if root:
+            found[root] = harness
+    return found
+
+
+@functools.lru_cache(maxsize=64)
+def _said(folder: Path, inode: int, mtime_ns: int) -> tuple[str, str]:
+    """Root and harness as the index in a folder says, which is the file with these numbers; '' where
+    it cannot be read."""
+    try:
+        with database.open_view(folder) as view:
+            return view.meta("root"), view.meta("harness")
+    except StoreError:
+        return "", ""
 
 
 def drop_index(root: Path, environ: Mapping[str, str]) -> list[Path]:
@@ -66,6 +106,7 @@ def drop_index(root: Path, environ: Mapping[str, str]) -> list[Path]:
             try:
                 for path in _our_files(kept.folder):
                     path.unlink(missing_ok=True)
+                shutil.rmtree(kept.folder / image.BESIDE, ignore_errors=True)
                 (kept.folder / lock.NAME).unlink(missing_ok=True)
             finally:
                 held.release()

@@ -16,7 +16,8 @@ import sys
 from types import ModuleType
 from typing import NoReturn
 
-from torchtalkd import __version__
+from torchtalkd import __version__, dispatcher_arguments
+from torchtalkd.frontends.command.snapshot_arguments import add_snapshots
 
 COMMANDS = {
     # command: module of frontends.command that has a function of the command's last word, or of a
@@ -26,6 +27,15 @@ COMMANDS = {
     "roots": "sources",
     "forget": "sources",
     "index build": "build",
+    "index update": "updating",
+    "snapshot save": "snapshots",
+    "snapshot load": "snapshots",
+    "snapshot list": "snapshots listed",
+    "snapshot delete": "snapshots",
+    "snapshot prune": "snapshots",
+    "snapshot diff": "snapshots",
+    "snapshot export": "snapshots",
+    "snapshot import": "snapshots taken_in",
     "status": "status",
     "stop": "daemons",
     "restart": "daemons",
@@ -44,6 +54,7 @@ COMMANDS = {
 IN_DAEMON = {
     **dict.fromkeys(("trace", "search", "dispatch", "ops", "problems"), True),
     "index build": False,
+    "index update": False,
 }
 """Commands that the daemon does, and whether it is started for them."""
 
@@ -99,7 +110,10 @@ def _run(argv: list[str]) -> int:
         sys.stdout.flush()
         return int(stop.code or 0)
     if arguments.command == "mcp-serve":
-        return int(_bridge().serve(arguments.source, arguments.harness))
+        return int(_client("bridge").serve(arguments.source, arguments.harness))
+    if arguments.command == "lsp":
+        editor = _client("editor_messages").EDITOR
+        return int(_client("bridge").serve(arguments.source, arguments.harness, editor))
     if arguments.command in IN_DAEMON and not (arguments.no_daemon or os.environ.get("TORCHTALK_NO_DAEMON")):
         from torchtalkd.frontends.command.remote import through_daemon
 
@@ -114,10 +128,10 @@ def _run(argv: list[str]) -> int:
     return code
 
 
-def _bridge() -> ModuleType:
-    """The agents' bridge, of the package that is installed as torchtalkd_clients."""
+def _client(name: str) -> ModuleType:
+    """A module of the package that is installed as torchtalkd_clients."""
     try:
-        return importlib.import_module("torchtalkd_clients.bridge")
+        return importlib.import_module(f"torchtalkd_clients.{name}")
     except ModuleNotFoundError:
         # A checkout that is run as it stands has the package under its folder's name.
         from importlib.util import module_from_spec, spec_from_file_location
@@ -128,7 +142,7 @@ def _bridge() -> ModuleType:
             raise
         package = sys.modules["torchtalkd_clients"] = module_from_spec(spec)
         spec.loader.exec_module(package)
-        return importlib.import_module("torchtalkd_clients.bridge")
+        return importlib.import_module(f"torchtalkd_clients.{name}")
 
 
 def explained(error: Exception) -> tuple[str, int]:
@@ -138,13 +152,14 @@ def explained(error: Exception) -> tuple[str, int]:
     from torchtalkd.engine import TreeError, WorkersFailed
     from torchtalkd.harness.anchors import AnchorError
     from torchtalkd.roots import RootError
+    from torchtalkd.snapshots.errors import SnapshotError, WrongName
     from torchtalkd.store.errors import NotPermitted, StoreError
 
-    if isinstance(error, RootError | ConfigError | ManifestError | AnchorError):
+    if isinstance(error, RootError | ConfigError | ManifestError | AnchorError | WrongName):
         return str(error), 2
     if isinstance(error, NotPermitted):
         return f"{error}; another place for the index can be named with XDG_CACHE_HOME", 1
-    if isinstance(error, StoreError | TreeError | WorkersFailed):
+    if isinstance(error, StoreError | TreeError | WorkersFailed | SnapshotError):
         return str(error), 1
     if isinstance(error, OSError):
         return f"{error.filename}: {error.strerror}" if error.filename else str(error), 1
@@ -188,7 +203,7 @@ def parser() -> argparse.ArgumentParser:
     _json(init)
 
     index = command("index", "Build an index").add_subparsers(
-        prog="torchtalkd index", dest="part", required=True, metavar="build"
+        prog="torchtalkd index", dest="part", required=True, metavar="build|update"
     )
     build = command("index build", "Read a whole tree, or what changed in it since", under=index)
     build.set_defaults(command="index build")
@@ -197,6 +212,19 @@ def parser() -> argparse.ArgumentParser:
     build.add_argument("--no-wait", action="store_true", help="return when every file is read by name")
     build.add_argument("--workers", type=_positive, metavar="N", help="processes (default: one for each CPU)")
     _json(build)
+
+    update = command(
+        "index update",
+        "Read what differs from a snapshot, and all that takes in a changed header",
+        under=index,
+    )
+    update.set_defaults(command="index update")
+    update.add_argument("--since", required=True, metavar="SNAPSHOT", help="what the index was loaded from")
+    update.add_argument(
+        "--workers", type=_positive, metavar="N", help="processes (default: one for each CPU)"
+    )
+    _query(update)
+    add_snapshots(command, query=_query, json=_json, positive=_positive)
 
     status = command("status", "Say what is indexed, what could not be read, and which daemon runs")
     status.add_argument("--socket", action="store_true", help="only print the path of the daemon's socket")
@@ -209,17 +237,8 @@ def parser() -> argparse.ArgumentParser:
     trace.add_argument("focus", nargs="?", default="full", choices=["full", "yaml", "dispatch"])
     trace.add_argument("--limit", type=_positive, metavar="N", help="show at most N places")
     trace.add_argument("--all", action="store_true", help="show every place")
-    trace.add_argument(
-        "--path", default="", metavar="BACKEND", help="the whole way of a call: cuda, cpu, hip"
-    )
-    for flag, what in (
-        ("requires-grad", "with the formulas of its derivative"),
-        ("autocast", "under autocast"),
-        ("vmap", "under vmap"),
-        ("mermaid", "as a Mermaid graph"),
-        ("dot", "as a Graphviz graph"),
-    ):
-        trace.add_argument(f"--{flag}", action="store_true", help=f"with --path: {what}")
+    dispatcher_arguments.path(trace)
+    _across(trace)
     _wait(trace)
     _query(trace)
 
@@ -234,44 +253,15 @@ def parser() -> argparse.ArgumentParser:
     search.add_argument(
         "--limit", type=_positive, default=10, metavar="N", help="show at most N (default 10)"
     )
+    _across(search)
     _wait(search)
     _query(search)
 
-    dispatch = command("dispatch", "Show which kernel the dispatcher runs for each key, and why that one")
-    dispatch.add_argument("names", nargs="*", type=_filled, metavar="NAME", help="operators: add.Tensor, mm")
-    dispatch.add_argument("--all", action="store_true", help="all operators")
-    dispatch.add_argument("--key", default="", metavar="KEY", help="only this dispatch key: CUDA, Meta, …")
-    dispatch.add_argument(
-        "--build", default="", metavar="NAME", help="as built so; all: everything in the source, with its #if"
-    )
-    _wait(dispatch)
-    _query(dispatch)
-
-    ops = command("ops", "List the operators that have, or lack, a kernel, a derivative, a test")
-    for flag, target, what in (
-        ("missing", "missing", "nothing runs for KEY"),
-        ("with", "having", "a kernel is registered for KEY itself"),
-        ("without", "without", "none is registered for KEY itself"),
-    ):
-        ops.add_argument(
-            f"--{flag}", dest=target, action="append", default=[], metavar="KEY", help=f"{what} (repeatable)"
-        )
-    for flag, what in (
-        ("composite", "made of other operators"),
-        ("structured", "structured ones"),
-        ("no-derivative", "no entry in derivatives.yaml"),
-        ("no-opinfo", "no OpInfo tests it"),
-    ):
-        ops.add_argument(f"--{flag}", action="store_true", help=what)
-    ops.add_argument(
-        "--build", default="all", metavar="NAME", help="as built so (default: all that there is)"
-    )
-    _wait(ops)
-    _query(ops)
-
-    problems = command("problems", "List what cannot be right: kernels and schemas that nobody defines, …")
-    _wait(problems)
-    _query(problems)
+    for name, (about, add) in dispatcher_arguments.COMMANDS.items():
+        asking = command(name, about)
+        add(asking, _filled)
+        _wait(asking)
+        _query(asking)
 
     _harness(commands)
 
@@ -279,6 +269,11 @@ def parser() -> argparse.ArgumentParser:
 
     serve = command("mcp-serve", "Serve an agent over stdio (MCP); the agent's client starts this")
     _tree(serve)
+
+    editor = command("lsp", "Serve an editor over stdio (LSP); the editor starts this")
+    _tree(editor)
+    # What some clients add to every server's command line.
+    editor.add_argument("--stdio", action="store_true", help=argparse.SUPPRESS)
 
     stop = command("stop", "End the daemon; the next question starts a new one")
     stop.add_argument("--all", action="store_true", help="those of other versions, too")
@@ -319,6 +314,17 @@ def _harness(commands: argparse._SubParsersAction[_Parser]) -> None:
     verify.add_argument("--anchors", metavar="FILE", help="which name leads to which file (YAML)")
     verify.add_argument("--all", action="store_true", help="show every place that no convention matched")
     _json(verify)
+
+
+def _across(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--all-roots",
+        action="store_true",
+        help="ask the other known roots, too: what the tree depends on, and who depends on it",
+    )
+    parser.add_argument(
+        "--base", metavar="PATH", help="take the framework that the tree depends on from this root"
+    )
 
 
 def _wait(parser: argparse.ArgumentParser) -> None:

@@ -8,23 +8,39 @@ nothing is there yet and another process is making it, that is waited for. The t
 
 from __future__ import annotations
 
+import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterable, Iterator
 from pathlib import Path
 from typing import Final, NamedTuple
 
 from torchtalkd import vcs
-from torchtalkd.conventions import load
-from torchtalkd.engine import BuildResult, Progress, build
+from torchtalkd.conventions import ManifestError, load
+from torchtalkd.engine import BuildResult, Progress, TreeError, build
+from torchtalkd.engine.plan import REFUSED, UNREAD
 from torchtalkd.engine.sweep import sweep
+from torchtalkd.store.connection import NAME
 from torchtalkd.store.database import open_view
-from torchtalkd.store.errors import Locked, NoIndex, NotPermitted, StoreFull, Unusable, is_damage
+from torchtalkd.store.errors import Locked, NoIndex, NotPermitted, StoreError, StoreFull, Unusable, is_damage
+from torchtalkd.store.image import replacing, revision_of
 from torchtalkd.store.view import View
 
-__all__ = ["BuildResult", "Index", "Kept", "is_damaged", "kept_index", "open_index"]
+__all__ = [
+    "BuildResult",
+    "Index",
+    "Kept",
+    "is_damaged",
+    "kept_index",
+    "kept_or_why",
+    "moved_on",
+    "open_index",
+    "put_index",
+]
 
 POLL_SECONDS: Final = 0.2
 """How often a first build by another process is looked at."""
+WRITER_SECONDS: Final = 120.0
+"""For another process to end its writing: that of a first build takes less on a slow machine."""
 LOCKED_SECONDS: Final = 1.0
 """An index that is written for longer than this is being built; a save takes some milliseconds."""
 _LOCKED_POLL_SECONDS: Final = 0.02
@@ -48,8 +64,9 @@ def open_index(
     progress: Callable[[Progress], None] | None = None,
     say: Callable[[str], None],
     verify: bool = False,
+    again: Collection[str] = (),
 ) -> Index:
-    """Builds the index in `folder`, or reads again what changed, and opens it.
+    """Builds the index in `folder`, or reads again what changed, and `again` in any case; then opens it.
 
     `verify` looks through the whole index first and sets a damaged one aside: for one that failed
     in a query (see `is_damaged`). Raises ManifestError, and what `engine.build` and
@@ -60,7 +77,9 @@ def open_index(
     begun = time.monotonic()
     while True:
         try:
-            built = build(root, folder, conventions, workers=workers, progress=progress, verify=verify)
+            built = build(
+                root, folder, conventions, workers=workers, progress=progress, verify=verify, again=again
+            )
             return Index(open_view(folder), built)
         except Locked as locked:
             if time.monotonic() - begun < LOCKED_SECONDS:
@@ -78,6 +97,32 @@ def open_index(
                 say(f"{refused}: this answer is from revision {view.revision}, not brought up to date")
                 return Index(view, None)
             raise
+
+
+def put_index(
+    root: Path,
+    harness: str,
+    folder: Path,
+    write: Callable[[Path, int], None],
+    *,
+    workers: int | None = None,
+    progress: Callable[[Progress], None] | None = None,
+    say: Callable[[str], None],
+) -> BuildResult:
+    """Puts a database in place of the index in `folder`, once what differs from the tree was read again:
+    nobody ever sees it as it came. `write` makes it, at a path, with a revision later than the one given.
+
+    Raises ManifestError, what `write`, `engine.build` and `store.image.replacing` raise; then the index
+    is as it was.
+    """
+    conventions = load(harness, tree=root)
+
+    def waiting(locked: Locked) -> None:
+        say(f"{locked}; waiting until that is done")
+
+    with replacing(folder, patience=WRITER_SECONDS, waiting=waiting) as beside:
+        write(beside / NAME, revision_of(folder))
+        return build(root, beside, conventions, workers=workers, progress=progress)
 
 
 class Kept(NamedTuple):
@@ -107,6 +152,32 @@ def kept_index(root: Path, harness: str, folder: Path) -> Kept | None:
         at = known.pop(entry.path, None)
         waiting += not entry.refused and at != (entry.size, entry.mtime_ns, entry.inode, entry.ctime_ns)
     return Kept(view, waiting + len(known), *vcs.head(root))
+
+
+def kept_or_why(root: Path, harness: str, folder: Path) -> Kept | str:
+    """The index of another root than the asked one, as it stands, or a sentence why there is none: what
+    is wrong there is no failure of the question."""
+    try:
+        found = kept_index(root, harness, folder)
+    except (ManifestError, StoreError, TreeError, OSError) as error:
+        return str(error)
+    return found or "it is not indexed (`index build` reads it)"
+
+
+def moved_on(view: View, cited: Iterable[str], root: Path) -> Iterator[str]:
+    """The files among those that an answer cites that are not as the index knows them."""
+    for path, known in view.stats(cited).items():
+        file = view.file(path)
+        if file is None or file.digest in (UNREAD, REFUSED):
+            # Nothing of its text is in the answer.
+            continue
+        try:
+            found = os.stat(root / path)
+        except OSError:
+            yield path
+            continue
+        if known != (found.st_size, found.st_mtime_ns, found.st_ino, found.st_ctime_ns):
+            yield path
 
 
 def is_damaged(error: Exception) -> bool:

@@ -6,11 +6,12 @@ daemon's `<build>.lock`, held for its life, and its `<build>.log`. On each conne
 sends its hello, the client sends one of its own, and the daemon answers; each is a line of JSON:
 
     daemon: {"torchtalkd": 1, "build": "…", "version": "…", "package": "…", "pid": 1, "started": 1.0}
-    client: {"want": "mcp" | "command" | "control", "source": …, "harness": …, "cwd": …,
+    client: {"want": "mcp" | "lsp" | "command" | "control", "source": …, "harness": …, "cwd": …,
              "note": "…", "environment": {…}}
     daemon: {"ok": true, "root": "…", "note": "…"} or {"error": "a sentence", "exit": 2}
 
-What follows depends on what is wanted. `mcp`: lines of JSON-RPC both ways. `command`: the client
+What follows depends on what is wanted. `mcp`: lines of JSON-RPC both ways. `lsp`: JSON-RPC with
+headers (an editor's folders come with `initialize`, so no root is said here). `command`: the client
 sends {"argv", "columns", "isatty"} and reads {"out"}, {"err"} until {"exit"}. `control`: one
 question {"do": …}, one answer. Standard library only, for each client imports it. The tests are
 in `tests/test_wire.py`.

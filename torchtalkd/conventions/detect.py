@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from pathlib import Path
 
-from torchtalkd.conventions.load import has_own, known, load
+from torchtalkd.conventions.load import has_own, known, load, signs_of
 from torchtalkd.conventions.values import Conventions
 
 _READ_AT_MOST = 1_000_000
@@ -43,8 +43,8 @@ def conventions_of(root: Path, harness: str, *, named: bool) -> Conventions:
 
 @cache
 def _packaged() -> tuple[Conventions, ...]:
-    """The packaged manifests, read once in a process: many folders may be asked about."""
-    return tuple(map(load, known()))
+    """The signs of the packaged harnesses, read once in a process: many folders may be asked about."""
+    return tuple(map(signs_of, known()))
 
 
 def _fits(conventions: Conventions, root: Path) -> bool:

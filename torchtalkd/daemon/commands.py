@@ -16,16 +16,18 @@ from dataclasses import asdict
 from typing import Any, Final
 
 from torchtalkd import cli
+from torchtalkd.cache import SNAPSHOTS
 from torchtalkd.daemon.host import Handle
 from torchtalkd.daemon.keepers import STOPPED, BuildFailed
 from torchtalkd.daemon.log import log
 from torchtalkd.daemon.tree import Tree
 from torchtalkd.engine import BuildResult
-from torchtalkd.frontends.command import ask, build
+from torchtalkd.frontends.command import ask, build, updating
 from torchtalkd.frontends.command.told import Told
 from torchtalkd.frontends.host import NotReady, RootState
 from torchtalkd.frontends.text import not_settled
 from torchtalkd.queries.status import status
+from torchtalkd.snapshots import keeping
 
 PATIENCE: Final = 2.0
 """Seconds that a command waits for what has changed to be read."""
@@ -78,15 +80,29 @@ async def _told(argv: list[str], handle: Handle, send: Send) -> Told:
     log.info("%s, about %s", arguments.command, tree.root.path)
     if arguments.command == "index build":
         return await _build(tree, handle, arguments, send, begun)
+    if arguments.command == "index update":
+        return await _update(tree, handle, arguments, send, begun)
     if arguments.command not in ask.ASKS:
         raise cli.WrongCall("torchtalkd", f"the daemon does not do {arguments.command}")
     async with _reporting(tree, send) as report:
         await tree.first(report)
-    answer = await handle.ask(ask.question(arguments), PATIENCE, wait=arguments.wait)
+    own = ask.own_question(arguments)
+    if own is not None:
+        answer: Any = await handle.ask(own, PATIENCE, wait=arguments.wait)
+        waiting = answer.standing.waiting
+    else:
+        answer = await handle.across(
+            ask.question(arguments),
+            PATIENCE,
+            wait=arguments.wait,
+            all_roots=arguments.all_roots,
+            base=arguments.base,
+        )
+        waiting = answer.waiting
     told = await asyncio.get_running_loop().run_in_executor(None, ask.told, answer, arguments)
     unsettled = ""
-    if arguments.wait and answer.standing.waiting:
-        unsettled = f"torchtalkd: {not_settled(answer.standing.waiting)}\n"
+    if arguments.wait and waiting:
+        unsettled = f"torchtalkd: {not_settled(waiting)}\n"
     return told._replace(err="".join(_remarks(tree, begun)) + unsettled + told.err)
 
 
@@ -110,6 +126,20 @@ async def _build(tree: Tree, handle: Handle, arguments: Namespace, send: Send, b
                 raise
     answer = await handle.ask(status, PATIENCE)
     told = build.told(str(tree.root.path), built, answer, arguments)
+    return told._replace(err="".join(_remarks(tree, begun)) + told.err)
+
+
+async def _update(tree: Tree, handle: Handle, arguments: Namespace, send: Send, begun: float) -> Told:
+    home = tree.folder.parent / SNAPSHOTS
+    await asyncio.get_running_loop().run_in_executor(None, keeping.snapshot, home, arguments.since)
+    async with _reporting(tree, send) as report:
+        built = await tree.refresh(workers=arguments.workers, progress=report)
+        found = await handle.ask(lambda view: updating.since(view, home, arguments.since), PATIENCE)
+        if found.units:
+            more = await tree.refresh(workers=arguments.workers, progress=report, again=found.units)
+            built = updating.both(built, more) or more
+    answer = await handle.ask(status, PATIENCE)
+    told = updating.told(str(tree.root.path), built, found, answer, arguments)
     return told._replace(err="".join(_remarks(tree, begun)) + told.err)
 
 

@@ -11,14 +11,14 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
 from torchtalkd.changes import NOTHING, ChangeBatch, WatchState
-from torchtalkd.daemon.keepers import DIED, STOPPED, BuildFailed, Built, Keepers
+from torchtalkd.daemon.keepers import DIED, STOPPED, BuildFailed, Built, Keepers, Wish
 from torchtalkd.daemon.log import log
 from torchtalkd.daemon.second_look import SecondLook
 from torchtalkd.daemon.watching import Watching
@@ -97,8 +97,7 @@ class Freshness:
         """Number of the watch's first batch, until it is heard; 0 when it was."""
         self._start_timer: asyncio.TimerHandle | None = None
         self._second_look = SecondLook(self._look_again)
-        self._workers: int | None = None
-        self._verify = False
+        self._wish = Wish()
         self._result: BuildResult | None = None
         self._said: deque[tuple[float, str]] = deque(maxlen=_NOTES_KEPT)
         self._closed = True
@@ -210,14 +209,18 @@ class Freshness:
             return False
 
     async def sweep(
-        self, *, workers: int | None = None, verify: bool = False, progress: Progress | None = None
+        self,
+        *,
+        workers: int | None = None,
+        verify: bool = False,
+        progress: Progress | None = None,
+        again: Collection[str] = (),
     ) -> BuildResult:
-        """Looks at the whole tree and waits for that. Raises BuildFailed."""
+        """Looks at the whole tree (see `Wish`) and waits for that. Raises BuildFailed."""
         if progress:
             self.listeners.append(progress)
         try:
-            self._workers = workers or self._workers
-            self._verify |= verify
+            self._wish |= Wish(workers, verify, frozenset(again))
             asked = self._starting or self.heard(ChangeBatch(sweep=frozenset({"asked"})))
             if not await self._reached(asked, patient=False):
                 raise self._failure or BuildFailed(STOPPED, "the daemon ends")
@@ -296,10 +299,9 @@ class Freshness:
             self._stepped()
 
     async def _once(self, batch: ChangeBatch) -> Built:
-        whole = bool(batch.sweep) or not self.revision or self._verify
+        wish, self._wish = self._wish, Wish()
+        whole = bool(batch.sweep or wish.verify or wish.again) or not self.revision
         self.progress = ("sweep", 0, 0)
-        workers, verify = self._workers, self._verify
-        self._workers, self._verify = None, False
         try:
             return await self._keepers.build(
                 str(self._root.path),
@@ -308,12 +310,11 @@ class Freshness:
                 named=self._root.named,
                 paths=None if whole else batch.paths,
                 since=self.revision,
-                workers=workers,
-                verify=verify,
+                wish=wish,
                 progress=self._moved_on,
             )
         except BuildFailed:
-            self._workers, self._verify = workers, verify
+            self._wish |= wish
             raise
         finally:
             self.progress = ("", 0, 0)

@@ -22,11 +22,17 @@ from typing import Any, Final
 
 from torchtalkd.conventions import TREE_MANIFEST, Conventions, ManifestError, conventions_of
 from torchtalkd.engine import BuildResult, Limits, Progress, Spare, TreeError, WorkersFailed, build, update
-from torchtalkd.engine.reading import Reading
+from torchtalkd.engine.engine import reading_of
+from torchtalkd.engine.reading import Task
+from torchtalkd.engine.workers import read_all
 from torchtalkd.store.database import checkpoint
 from torchtalkd.store.errors import Locked, NotPermitted, StoreError
 
 _REPORT_SECONDS: Final = 0.05
+_QUIET_SECONDS: Final = 1.0
+"""After which what takes longer may be done before it is asked for."""
+_LISTS: Final = ("native_functions", "derivatives")
+"""Languages whose files are read entry by entry, and the second time much sooner than the first."""
 _WARMING: Final = b"int warm(int x) { return f(x); }\n", b"def warm(x):\n    return f(x)\n"
 
 
@@ -45,6 +51,8 @@ def main() -> None:
             # One request at a time: what comes meanwhile stands in the pipe.
             if not select.select([0], [], [], 0)[0]:
                 keeper.warm()
+            if not select.select([0], [], [], _QUIET_SECONDS)[0]:
+                keeper.read_ahead()
     except BrokenPipeError:
         # The daemon is gone. The store is whole: a build that was cut short never counts.
         os._exit(0)
@@ -59,6 +67,7 @@ class _Keeper:
         self._known: dict[tuple[str, str], tuple[object, Conventions]] = {}
         self._cold: tuple[Path, Conventions] | None = None
         self._warmed: set[str] = set()
+        self._unread: tuple[Path, Conventions] | None = None
 
     def served(self, request: dict[str, Any]) -> dict[str, Any]:
         """Does what a request says, and says what became of it."""
@@ -78,6 +87,7 @@ class _Keeper:
             return
         root, conventions = self._cold
         self._cold = None
+        self._unread = (root, conventions)
         from torchtalkd.parse import parse
 
         for pattern, language in conventions.files.languages.items():
@@ -88,7 +98,25 @@ class _Keeper:
                     parse(path, text, conventions)
         # Without the worker the next file only waits a little longer.
         with suppress(WorkersFailed):
-            self._spare.begin(Reading(os.path.realpath(root), conventions, parse), Limits())
+            self._spare.begin(reading_of(root, conventions), Limits())
+
+    def read_ahead(self) -> None:
+        """Has the worker that is at hand read the large lists of operators, so that an edit of an entry
+        need not wait for all others. What is read now is not put anywhere."""
+        if self._unread is None:
+            return
+        root, conventions = self._unread
+        self._unread = None
+        tasks = [
+            Task(0, path, language, "library", 0)
+            for path, language in conventions.files.languages.items()
+            if language in _LISTS and (root / path).is_file()
+        ]
+        with suppress(WorkersFailed):
+            for _ in read_all(
+                tasks, reading_of(root, conventions), workers=1, limits=Limits(), spare=self._spare
+            ):
+                pass
 
     def _done(self, request: dict[str, Any]) -> dict[str, Any]:
         folder = Path(request["folder"])
@@ -107,6 +135,7 @@ class _Keeper:
                 workers=request["workers"],
                 progress=report,
                 verify=request["verify"],
+                again=request["again"],
             )
         else:
             conventions = self._conventions(harness, root, paths, named=named)

@@ -49,6 +49,22 @@ class Built(NamedTuple):
     """Of the conventions that the tree was read with."""
 
 
+class Wish(NamedTuple):
+    """What is asked of a look at a tree besides bringing its index up to date."""
+
+    workers: int | None = None
+    verify: bool = False
+    """Whether the index may be damaged."""
+    again: frozenset[str] = frozenset()
+    """Files to be read whether they changed or not."""
+
+    def __or__(self, other: Wish) -> Wish:
+        return Wish(other.workers or self.workers, self.verify or other.verify, self.again | other.again)
+
+
+NO_WISH: Final = Wish()
+
+
 class _Keeper:
     """One process."""
 
@@ -112,8 +128,7 @@ class Keepers:
         named: bool = True,
         paths: Collection[str] | None = None,
         since: int = 0,
-        workers: int | None = None,
-        verify: bool = False,
+        wish: Wish = NO_WISH,
         progress: Callable[[str, int, int], None],
     ) -> Built:
         """Brings an index up to date: with the whole tree, or with some paths of it (see
@@ -126,8 +141,9 @@ class Keepers:
             "folder": folder,
             "paths": None if paths is None else sorted(paths),
             "since": since,
-            "workers": workers,
-            "verify": verify,
+            "workers": wish.workers,
+            "verify": wish.verify,
+            "again": sorted(wish.again),
         }
         built = await self._done(request, progress)
         assert built is not None

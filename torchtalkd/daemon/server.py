@@ -21,6 +21,7 @@ from torchtalkd import __version__
 from torchtalkd.config import ConfigError, read_idle_seconds
 from torchtalkd.daemon import commands
 from torchtalkd.daemon.claim import Claim
+from torchtalkd.daemon.editors import Editors
 from torchtalkd.daemon.host import Handle, Host
 from torchtalkd.daemon.log import log
 from torchtalkd.frontends.host import NotReady
@@ -93,6 +94,7 @@ class Server:
         # Facts are small tuples without cycles, a million of them in the views' caches: looking for
         # some in them stops every thread for a tenth of a second and more. `Host.rest` collects.
         gc.set_threshold(*COLLECT)
+        gc.enable()
         self._host = Host()
         self._ending = asyncio.Event()
         self._ended = asyncio.Event()
@@ -158,12 +160,15 @@ class Server:
                     return
                 raise
         want = hello.get("want")
-        if want not in ("mcp", "command", "control"):
-            raise _Wrong(f"there is nothing called {want!r} here: mcp, command, control")
+        if want not in ("mcp", "lsp", "command", "control"):
+            raise _Wrong(f"there is nothing called {want!r} here: mcp, lsp, command, control")
         client.want = want
         if want == "control":
             await _send(writer, {"ok": True, "root": "", "note": ""})
             await self._control(client.reader, writer)
+            return
+        if want == "lsp":
+            await self._lsp(client.reader, writer, hello)
             return
         handle = self._host.root(
             _text(hello, "source"),
@@ -193,6 +198,19 @@ class Server:
         serve = await loading
         await serve(reader, writer, handle, note)
         log.info("an agent's session ends")
+
+    async def _lsp(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, hello: dict[str, Any]
+    ) -> None:
+        note = _text(hello, "note") or ""
+        source, harness = _text(hello, "source"), _text(hello, "harness")
+        loading = asyncio.get_running_loop().run_in_executor(None, _lsp_front_end)
+        host = Editors(self._host, source, harness, _text(hello, "cwd") or "/", _environment(hello))
+        await _send(writer, {"ok": True, "root": source or "", "note": note})
+        log.info("an editor's session begins")
+        serve = await loading
+        await serve(reader, writer, host, note)
+        log.info("an editor's session ends")
 
     async def _command(
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, handle: Handle
@@ -261,7 +279,7 @@ class Server:
             if self._retiring:
                 now = time.monotonic()
                 for client in used:
-                    if client.want == "mcp" and now - client.reader.heard > QUIET_SECONDS:
+                    if client.want in ("mcp", "lsp") and now - client.reader.heard > QUIET_SECONDS:
                         # Its bridge connects again, and finds the newer daemon.
                         client.task.cancel()
             if self._host.quiet_seconds and not used:
@@ -336,8 +354,19 @@ def _idle_seconds() -> float:
 
 def _mcp_front_end() -> Any:
     """Here, as it takes half a second and 50 MB that a command does not need."""
-    from torchtalkd.frontends.mcp import serve
+    gc.disable()
+    try:
+        from torchtalkd.frontends.mcp import serve
+    finally:
+        # What a library has made at its start is there for good: the collector need not look at it again.
+        gc.freeze()
+        gc.enable()
+    return serve
 
-    # What a library has made at its start is there for good: the collector need not look at it again.
+
+def _lsp_front_end() -> Any:
+    """As `_mcp_front_end`: nearly as much, and only for editors."""
+    from torchtalkd.frontends.lsp import serve
+
     gc.freeze()
     return serve

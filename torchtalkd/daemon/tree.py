@@ -11,20 +11,21 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import AsyncExitStack, suppress
 from pathlib import Path
 from typing import Final, TypeVar
 
 from torchtalkd import vcs
-from torchtalkd.daemon.asking import Asked, Asking, standing_as, without
+from torchtalkd.daemon.asking import Asked, Asking, Now, Part, standing_as
 from torchtalkd.daemon.freshness import Freshness, Progress
 from torchtalkd.daemon.keepers import BuildFailed, Built, Keepers
 from torchtalkd.daemon.views import Views
 from torchtalkd.engine import BuildResult, TreeError
 from torchtalkd.frontends.host import NotReady, RootState, Watched
 from torchtalkd.index import is_damaged
+from torchtalkd.queries.cited import without
 from torchtalkd.roots import Root
 from torchtalkd.store.errors import NoIndex, StoreError
 from torchtalkd.store.view import View
@@ -107,38 +108,60 @@ class Tree:
         It says how many files wait: 0 only where everything that was on the disk when the question came
         is in it. `wait` takes its time for that, up to WAIT_SECONDS.
         """
-        self.used = asked = time.monotonic()
-        if self.fresh.closed:
-            self.fresh.open()
+        return await self.ask_with((), lambda views: question(views[0]), patience, wait=wait)
+
+    async def ask_with(
+        self,
+        others: Sequence[Tree],
+        question: Callable[[Sequence[View]], T],
+        patience: float = PATIENCE,
+        *,
+        wait: bool = False,
+    ) -> T:
+        """The answer of a question about this tree that looks into others, too: it gets a view of each,
+        this one's first. The others have an index; each is waited for as this one is, at the same time."""
+        trees = (self, *others)
+        asked = time.monotonic()
+        for tree in trees:
+            tree.used = asked
+            if tree.fresh.closed:
+                tree.fresh.open()
         patience = WAIT_SECONDS if wait else patience
-        certain = await self.fresh.settled(asked + patience)
+        settled = await asyncio.gather(*(tree.fresh.settled(asked + patience) for tree in trees))
         if not self.has_index():
-            raise NotReady(self._why_not_ready())
-        found = await self._answered(question)
+            raise NotReady(self.why_not_ready())
+        found = await self._answered(trees, question)
         for _ in range(REREADS):
-            if not found.moved:
+            if not any(found.moved):
                 break
             if await self._gone():
                 raise NotReady(self._why_gone())
-            # Text of the tree that is older than what stands there must not leave as the answer.
+            # Text of a tree that is older than what stands there must not leave as the answer.
             late = asked + max(patience, REREAD_SECONDS)
-            reread = await self.fresh.reread(set(found.moved), late)
-            self._views.renew(carried=True)
-            found = await self._answered(question)
-            if not reread:
+            changed = [(tree, moved) for tree, moved in zip(trees, found.moved, strict=True) if moved]
+            reread = await asyncio.gather(*(tree.fresh.reread(set(moved), late) for tree, moved in changed))
+            for tree, _ in changed:
+                tree._views.renew(carried=True)
+            found = await self._answered(trees, question)
+            if not all(reread):
                 break
-        if not certain and await self._gone():
+        if not settled[0] and await self._gone():
             raise NotReady(self._why_gone())
-        self._head = found.head
-        self.used = time.monotonic()
-        waiting = 0 if certain else max(1, self.fresh.waiting)
-        if found.moved:
-            waiting = max(waiting, len(found.moved))
-        return standing_as(without(found.answer, found.moved), waiting, found.head)
+        now = {}
+        for tree, certain, moved, head in zip(trees, settled, found.moved, found.heads, strict=True):
+            tree._head = head
+            tree.used = time.monotonic()
+            waiting = 0 if certain else max(1, tree.fresh.waiting)
+            now[str(tree.root.path)] = Now(max(waiting, len(moved)), head)
+        moved_on = dict(zip(("", *list(now)[1:]), found.moved, strict=True))
+        return standing_as(without(found.answer, moved_on), now[str(self.root.path)], now)
 
-    async def refresh(self, *, workers: int | None = None, progress: Progress | None = None) -> BuildResult:
-        """Brings the index up to date with the whole tree, and waits for it. Raises BuildFailed."""
-        return await self.fresh.sweep(workers=workers, progress=progress)
+    async def refresh(
+        self, *, workers: int | None = None, progress: Progress | None = None, again: Collection[str] = ()
+    ) -> BuildResult:
+        """Brings the index up to date with the whole tree, reads the files of `again` in any case, and waits
+        for it. Raises BuildFailed."""
+        return await self.fresh.sweep(workers=workers, progress=progress, again=again)
 
     async def first(self, progress: Progress | None = None) -> None:
         """Waits until there is an index to ask. Raises BuildFailed."""
@@ -194,7 +217,8 @@ class Tree:
     def _at_rest(self) -> None:
         self._views.rest()
 
-    def _why_not_ready(self) -> str:
+    def why_not_ready(self) -> str:
+        """Why there is no index to ask, a sentence."""
         if self.fresh.error and self.fresh.error_kind != "Locked":
             return self.fresh.error
         phase, done, total = self.fresh.progress
@@ -217,33 +241,36 @@ class Tree:
 
     # -- in a thread
 
-    async def _answered(self, question: Callable[[View], T]) -> Asked[T]:
+    async def _answered(self, trees: Sequence[Tree], question: Callable[[Sequence[View]], T]) -> Asked[T]:
         """The answer, and what the disk says of it; an index that is damaged is built anew."""
         try:
-            return await self._in_thread(question)
+            return await self._in_thread(trees, question)
         except Exception as error:
             if not (is_damaged(error) or isinstance(error, NoIndex)):
                 raise
-        self._views.renew()
+        # Which of several indexes it was, the failure does not say.
+        for tree in trees:
+            tree._views.renew()
         try:
-            await self.fresh.sweep(verify=True)
+            await asyncio.gather(*(tree.fresh.sweep(verify=True) for tree in trees))
         except BuildFailed as error:
             raise NotReady(str(error)) from error
-        return await self._in_thread(question)
+        return await self._in_thread(trees, question)
 
-    async def _in_thread(self, question: Callable[[View], T]) -> Asked[T]:
-        in_lane = await self._lane_taken()
-        asking = Asking(self._views, self.root.path)
-        running = asyncio.get_running_loop().run_in_executor(self._threads, asking.run, question)
-        try:
-            return await asyncio.shield(running)
-        except asyncio.CancelledError:
-            asking.stop()
-            running.add_done_callback(lambda future: future.cancelled() or future.exception())
-            raise
-        finally:
-            if in_lane:
-                self._lane.release()
+    async def _in_thread(self, trees: Sequence[Tree], question: Callable[[Sequence[View]], T]) -> Asked[T]:
+        async with AsyncExitStack() as lanes:
+            # In one order for all questions: two that are about the same two trees do not block each other.
+            for tree in sorted(trees, key=lambda tree: tree.folder):
+                if await tree._lane_taken():
+                    lanes.callback(tree._lane.release)
+            asking = Asking([Part(tree._views, tree.root.path) for tree in trees])
+            running = asyncio.get_running_loop().run_in_executor(self._threads, asking.run, question)
+            try:
+                return await asyncio.shield(running)
+            except asyncio.CancelledError:
+                asking.stop()
+                running.add_done_callback(lambda future: future.cancelled() or future.exception())
+                raise
 
     async def _lane_taken(self) -> bool:
         """Waits for the question before, unless that one takes long: one after the other they share

@@ -25,7 +25,7 @@ from torchtalkd.conventions import Conventions
 from torchtalkd.engine.gather import Gathered, Progress, TreeError, gather
 from torchtalkd.engine.plan import UNREAD, Plan, Recipes, below, plan, recipes
 from torchtalkd.engine.reading import Parse, Reading, digest_of, read_bytes
-from torchtalkd.engine.sweep import look, stored, sweep, vanished
+from torchtalkd.engine.sweep import Sweep, look, stored, sweep, vanished
 from torchtalkd.engine.worker import Limits
 from torchtalkd.engine.workers import Spare, Worker, crew
 from torchtalkd.store.database import open_writer
@@ -65,14 +65,16 @@ def build(
     version: str = "",
     limits: Limits | None = None,
     verify: bool = False,
+    again: Collection[str] = (),
 ) -> BuildResult:
     """Brings the store in `folder` equal to the tree at `root`: a first build, or only what changed.
 
     `parse` and its `version` are those of `torchtalkd.parse` unless given. `verify` looks for
-    damage first (see `open_writer`). The garbage collector rests meanwhile. Raises TreeError,
+    damage first (see `open_writer`), and the files of `again` are read also where they are as before: what
+    they take in is not. The garbage collector rests meanwhile. Raises TreeError,
     Locked (another process builds), StoreFull, NotPermitted, StoreError, WorkersFailed.
     """
-    job = _job(root, conventions, parse, version, workers, progress, limits)
+    job = _job(root, conventions, parse, version, workers, progress, limits)._replace(again=frozenset(again))
     with open_writer(folder, root, verify=verify) as writer, _collector_off():
         return _guarded(writer, job, None)
 
@@ -112,6 +114,14 @@ def update(
         return _guarded(writer, job, paths)
 
 
+def reading_of(root: Path, conventions: Conventions) -> Reading:
+    """How `build` and `update` read a tree with our parsers: for a `Spare` that begins before they do."""
+    # Here, as it loads the grammars, which a caller with its own parser does not want.
+    from torchtalkd import parse as parsers
+
+    return Reading(os.path.realpath(root), conventions, parsers.parse, parsers.prepare)
+
+
 class _Job(NamedTuple):
     """What `build` and `update` were asked for."""
 
@@ -123,6 +133,8 @@ class _Job(NamedTuple):
     limits: Limits
     begun: float
     spare: Spare | None = None
+    again: frozenset[str] = frozenset()
+    """Files that are read whether they changed or not."""
 
 
 def _job(
@@ -135,13 +147,13 @@ def _job(
     limits: Limits | None,
 ) -> _Job:
     begun = time.monotonic()
-    prepare = None
     if parse is None:
-        # Here, as it loads the grammars, which a caller with its own parser does not want.
+        reading = reading_of(root, conventions)
         from torchtalkd import parse as parsers
 
-        parse, version, prepare = parsers.parse, parsers.VERSION, parsers.prepare
-    reading = Reading(os.path.realpath(root), conventions, parse, prepare)
+        version = parsers.VERSION
+    else:
+        reading = Reading(os.path.realpath(root), conventions, parse)
     return _Job(
         reading,
         version,
@@ -191,6 +203,8 @@ def _equalise(
     if "" in swept.blind:
         raise TreeError(f"cannot read the source tree {root}: {swept.blind['']}")
     planned = plan(known, swept, job.recipe_of)
+    if job.again:
+        _read_again(planned, swept, job.again)
     if paths is None and not swept.entries and not swept.blind:
         # More likely a disk that is not mounted, or a wrong folder, than a framework without files.
         raise TreeError(
@@ -239,6 +253,17 @@ def _equalise(
         (*writer.notes, *gathered.notes),
         paths is None,
     )
+
+
+def _read_again(planned: Plan, swept: Sweep, again: Collection[str]) -> None:
+    """Has files read that would only have been looked at, or not even that."""
+    reading = {entry.path for entry in planned.read}
+    planned.read.extend(
+        entry
+        for entry in swept.entries
+        if entry.path in again and entry.path not in reading and not entry.refused
+    )
+    planned.check[:] = [(entry, record) for entry, record in planned.check if entry.path not in again]
 
 
 def _look_at_suspects(planned: Plan, reading: Reading, writer: Writer, gathered: Gathered) -> None:

@@ -6,10 +6,14 @@ loop: a root is found and indexed in the background, and a question runs in a th
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from typing import Protocol, TypeVar
+from typing import NamedTuple, Protocol, TypeVar
 
+from torchtalkd.overlay import Overlay
+from torchtalkd.queries.answers import Answer
+from torchtalkd.queries.others import Others
+from torchtalkd.spots import Spot
 from torchtalkd.store.view import View
 
 T = TypeVar("T")
@@ -67,13 +71,27 @@ class RootState:
 class RootHandle(Protocol):
     """One root, as one client sees it."""
 
-    def ask(self, question: Callable[[View], T], *, wait: bool = False) -> Awaitable[T]:
+    def ask(
+        self, question: Callable[[View], T], patience: float = ..., *, wait: bool = False
+    ) -> Awaitable[T]:
         """The answer of `question`, run in a thread with a View of the newest revision.
 
-        Waits a moment for what has changed in the tree to be read, with `wait` up to two seconds;
-        an answer says how many files wait, and where the tree is now. Cancelling it stops the
-        question. Raises NotReady while there is no index at all, and what `question` raises.
+        Waits a moment (`patience`, in seconds) for what has changed in the tree to be read, with `wait`
+        up to two seconds; an answer says how many files wait, and where the tree is now. Cancelling
+        it stops the question. Raises NotReady while there is no index at all, and what `question` raises.
         """
+        ...
+
+    def across(
+        self, question: Callable[[View, Others], Answer], *, wait: bool = False, all_roots: bool = False
+    ) -> Awaitable[Answer]:
+        """As `ask`, for a question that may look into other roots: it is put again with those that it
+        wants (`Answer.wants`), or with all that are related (`all_roots`). One that has no index yet is
+        not waited for: the answer's notes say so."""
+        ...
+
+    def bases(self) -> Awaitable[Mapping[str, str]]:
+        """The root of each framework that the tree depends on, where one is known. Raises NotReady."""
         ...
 
     def state(self) -> RootState:
@@ -87,4 +105,66 @@ class Host(Protocol):
     def root(self, source: str | None, harness: str | None) -> RootHandle:
         """The root that a client means, opened and indexed in the background. Returns at once;
         a wrong root shows as `state().error` and as NotReady."""
+        ...
+
+
+class Draft(Protocol):
+    """One state of an editor's text, read."""
+
+    @property
+    def data(self) -> bytes:
+        """The text."""
+        ...
+
+    @property
+    def overlay(self) -> Overlay:
+        """What it says."""
+        ...
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all of it was read as it is now."""
+        ...
+
+
+class Reader(Protocol):
+    """How texts are read that belong to a root, or that ask about it. Pure: opens no file."""
+
+    def language(self, path: str) -> str:
+        """What a file is read as, by its path from the root; '' for nothing."""
+        ...
+
+    def draft(self, path: str, data: bytes, former: Draft | None, *, whole: bool) -> Draft:
+        """A text's draft; `former` is that of an earlier state. `whole` asks for all of it to be read."""
+        ...
+
+    def spot(self, path: str, data: bytes, line: int, column: int) -> Spot | None:
+        """What stands at a place of a Python text (line from 1, column in bytes from 0)."""
+        ...
+
+
+class OpenRoot(NamedTuple):
+    """A root that an editor works in, or asks about."""
+
+    path: str
+    """Its folder, absolute, symbolic links resolved."""
+    handle: RootHandle
+    reader: Reader
+
+
+class EditorHost(Protocol):
+    """What an editor's server asks of the daemon: the roots of its folders."""
+
+    def around(self, folder: str) -> Awaitable[OpenRoot]:
+        """The root that a folder is in. Raises NotReady where it is in none."""
+        ...
+
+    def configured(self) -> Awaitable[OpenRoot]:
+        """The root that is meant where no folder says: named on the command line, in the environment
+        or in the configuration. Raises NotReady where none is."""
+        ...
+
+    @property
+    def is_named(self) -> bool:
+        """Whether the client named a root that all its folders shall be answered from."""
         ...

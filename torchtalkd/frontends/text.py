@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from textwrap import wrap
 from typing import Final, NamedTuple
 
+from torchtalkd.frontends.standing_text import external_text, root_lines, standing_words, unread_lines
 from torchtalkd.queries.answers import (
     ROLES,
     Answer,
     Item,
-    Standing,
     StatusAnswer,
     Subject,
     packet_and_overload,
@@ -133,7 +133,7 @@ def _fits(text: str) -> bool:
 
 
 def _joined(answer: Answer, groups: Sequence[tuple[str, Sequence[_Row]]], caps: _Caps) -> str:
-    lines = [_head(answer), *_unread(answer.standing), *_meanings(answer)]
+    lines = [_head(answer), *unread_lines(answer.standing), *root_lines(answer), *_meanings(answer)]
     cut = False
     for title, rows in groups:
         limit = caps.leading if title in _LEADING else caps.further if title.startswith(_ENDS) else caps.own
@@ -161,10 +161,15 @@ def _head(answer: Answer) -> str:
             if answer.shown < answer.total
             else f"{answer.total} found"
         )
-        return " · ".join((f"search {_asked(answer)}, {answer.focus}", shown, *_standing(answer.standing)))
+        return " · ".join(
+            (f"search {_asked(answer)}, {answer.focus}", shown, *standing_words(answer.standing))
+        )
     subject = next((s for s in answer.subjects if s.answered), answer.subjects[0])
+    elsewhere = f", in {subject.root}" if subject.root else ""
     places = f"{answer.total} {'place' if answer.total == 1 else 'places'}"
-    return " · ".join((f"{subject.name}, {_kind(subject)}", places, *_standing(answer.standing)))
+    return " · ".join(
+        (f"{subject.name}, {_kind(subject)}{elsewhere}", places, *standing_words(answer.standing))
+    )
 
 
 def _kind(subject: Subject) -> str:
@@ -174,28 +179,6 @@ def _kind(subject: Subject) -> str:
         listed = ", ".join(overloads[:8]) + (", …" if len(overloads) > 8 else "")
         said = f"operator with {len(overloads)} overloads ({listed})"
     return f"{said}, {subject.note}" if subject.note else said
-
-
-def _standing(standing: Standing) -> Iterable[str]:
-    yield f"revision {standing.revision}"
-    if standing.commit:
-        yield f"commit {standing.commit[:10]}" + (f" on {standing.branch}" if standing.branch else "")
-    if standing.waiting or not standing.complete:
-        waiting = (
-            f"{standing.waiting} files still to be read" if standing.waiting else "some files are not read"
-        )
-        yield f"INCOMPLETE: {waiting}"
-
-
-def _unread(standing: Standing) -> Iterable[str]:
-    """What of the yaml files is missing from any answer."""
-    for said in standing.unread[:_MOST_UNREAD]:
-        yield f"NOT READ: {said}"
-    if len(standing.unread) > _MOST_UNREAD:
-        yield f"NOT READ: {len(standing.unread) - _MOST_UNREAD} entries more; see status"
-
-
-_MOST_UNREAD: Final = 3
 
 
 def _meanings(answer: Answer) -> Iterable[str]:
@@ -244,8 +227,13 @@ def _not_found(answer: Answer) -> str:
     if answer.question == "search":
         head = f"Nothing found: no name in {answer.focus} contains {_asked(answer)}"
     else:
-        head = f"Function not found: nothing in this tree is called {_asked(answer)}"
-    lines = [" · ".join((head, *_standing(answer.standing))), *_unread(answer.standing)]
+        where = "these trees" if answer.others else "this tree"
+        head = f"Function not found: nothing in {where} is called {_asked(answer)}"
+    lines = [
+        " · ".join((head, *standing_words(answer.standing))),
+        *unread_lines(answer.standing),
+        *root_lines(answer),
+    ]
     if answer.nearest:
         lines.append("Spelled alike: " + ", ".join(answer.nearest))
     return "\n".join(printable(line) for line in lines)
@@ -286,18 +274,19 @@ def _title(role: str, through: str, of_operator: bool) -> str:
 
 def _alike(item: Item) -> tuple[str, ...]:
     """What items must share to be one line."""
+    file = f"{item.root}/{item.file}"
     if item.role == "test" or (item.role == "python" and item.note == "binding"):
-        return item.file, item.symbol
+        return file, item.symbol
     if item.block_line and item.symbol in item.operators:
-        return item.file, str(item.line), item.dispatch_key
+        return file, str(item.line), item.dispatch_key
     if item.kind == "launch":
-        return item.file, item.symbol, item.note
-    return item.file, str(item.line), item.symbol, item.note if item.role in ("yaml", "entry") else ""
+        return file, item.symbol, item.note
+    return file, str(item.line), item.symbol, item.note if item.role in ("yaml", "entry") else ""
 
 
 def _row(items: Sequence[Item], families: Sequence[frozenset[str]]) -> _Row:
     item = items[0]
-    parts = [f"{item.file}:{item.line}", item.symbol]
+    parts = [f"{_path(item.root, item.file)}:{item.line}", item.symbol]
     lines = list(dict.fromkeys(i.line for i in items))
     if len(lines) > 1:
         listed = ", ".join(map(str, lines[1:9])) + (", …" if len(lines) > 9 else "")
@@ -314,6 +303,9 @@ def _row(items: Sequence[Item], families: Sequence[frozenset[str]]) -> _Row:
         parts.append(f"via {item.via}")
     if item.block_line:
         parts.append(f"block :{item.block_line}")
+    if item.role == "external" and item.declared_line:
+        meant = f"{item.operator} " if item.operator else ""
+        parts.append(f"is {meant}{_path(item.declared_root, item.declared_file)}:{item.declared_line}")
     if item.role == "stub_kernel" and item.declared_line:
         parts.append(f"registered {_short_place(item)}")
     if all(i.evidence == "candidate" for i in items):
@@ -331,6 +323,11 @@ def _row(items: Sequence[Item], families: Sequence[frozenset[str]]) -> _Row:
     if item.guard:
         parts.append(f"#if {item.guard[:60]}")
     return _Row("  ".join(parts), tuple(more))
+
+
+def _path(root: str, file: str) -> str:
+    """A file of the asked tree from its root; one of another tree with that tree's folder."""
+    return f"{root}/{file}" if root else file
 
 
 def _short_place(item: Item) -> str:
@@ -359,17 +356,12 @@ def _overloads(items: Sequence[Item], families: Sequence[frozenset[str]]) -> str
 def _status(answer: StatusAnswer) -> str:
     version = f" {answer.version}" if answer.version else ""
     head = f"{answer.root} · {answer.harness}{version} · {answer.files} files"
-    lines = [" · ".join((head, *_standing(answer.standing)))]
+    lines = [" · ".join((head, *standing_words(answer.standing)))]
     if answer.counts:
         counted = [f"{count} {kind.replace('_', ' ')}" for kind, count in answer.counts.items()]
         lines.extend(wrap("definitions: " + ", ".join(counted), _WIDTH, subsequent_indent="  "))
-    for e in answer.external:
-        taken = (
-            f"external references: {e.imports:,} imports to {e.base} from {e.importing:,} modules"
-            f" ({e.library_imports:,} from {e.library_importing:,} without tests),"
-            f" {e.includes:,} includes, {e.uses:,} uses in {e.using:,} files"
-        )
-        lines.extend(wrap(taken, _WIDTH, subsequent_indent="  "))
+    for taken in answer.external:
+        lines.extend(wrap(external_text(taken), _WIDTH, subsequent_indent="  "))
     lines.append(f"waiting: {answer.standing.waiting}; problems: {answer.problems}")
     for file, line, kind, message in answer.problem_samples:
         place = f"{file}:{line}" if line else file

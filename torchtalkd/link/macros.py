@@ -114,9 +114,9 @@ def _uses_of_lists(facts: Facts, name: str) -> Iterator[tuple[FiledDefinition, F
 
 
 def _library(facts: Facts) -> _Library:
-    found: _Library | None = facts.kept.get("library_uses")
+    found: _Library | None = facts.kept_of_definitions.get(("macro", "library_uses"))
     if found is None:
-        found = facts.kept["library_uses"] = _Library({}, {})
+        found = facts.kept_of_definitions["macro", "library_uses"] = _Library({}, {})
         for use in facts.library_uses():
             if use.file.role != "library":
                 continue

@@ -49,9 +49,9 @@ def _counts(use: FiledDefinition) -> bool:
 def _templates(facts: Facts) -> list[_Template]:
     """Of each macro that makes functions under names of its own making. A name that is one of the
     arguments as it stands is found by that argument."""
-    kept: list[_Template] | None = facts.kept.get("function_templates")
+    kept: list[_Template] | None = facts.kept_of_definitions.get(("macro", "function_templates"))
     if kept is None:
-        kept = facts.kept["function_templates"] = []
+        kept = facts.kept_of_definitions["macro", "function_templates"] = []
         for macro in facts.making_macros():
             names = {
                 keys.cpp_last(str(name))

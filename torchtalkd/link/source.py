@@ -21,6 +21,7 @@ class Facts(Protocol):
 
     rules: Rules
     kept: dict[str, Any]
+    kept_of_definitions: dict[tuple[str, str], Any]
 
     def definitions(self, key: str) -> Sequence[FiledDefinition]:
         """All definitions and declarations with a key."""

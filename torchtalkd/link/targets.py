@@ -34,8 +34,9 @@ class Target:
     definition: FiledDefinition
     module: str
     """Its dotted name; `*` where the build file does not say."""
-    sources: tuple[re.Pattern[str], ...]
-    """Of the paths that it compiles; none, where the build file does not say."""
+    sources: tuple[tuple[str, str], ...]
+    """What it compiles, each as (folder of the build file, source as written there): see `_pattern`. None,
+    where the build file does not say."""
     defines: dict[str, str]
 
     @property
@@ -51,7 +52,7 @@ def is_hole(name: str) -> bool:
 
 def targets(facts: Facts) -> tuple[Target, ...]:
     """All targets, in the order of the files."""
-    found: tuple[Target, ...] | None = facts.kept.get("targets")
+    found: tuple[Target, ...] | None = facts.kept_of_definitions.get(("target", "targets"))
     if found is None:
         made = []
         for key in facts.keys(keys.space(keys.target(""))):
@@ -59,11 +60,11 @@ def targets(facts: Facts) -> tuple[Target, ...]:
                 if definition.file.role not in ("template", "test"):
                     detail = definition.fact.detail or {}
                     folder = definition.file.path.rpartition("/")[0]
-                    sources = tuple(_pattern(folder, str(s)) for s in detail.get("sources") or ())
+                    sources = tuple((folder, str(s)) for s in detail.get("sources") or ())
                     defines = {str(k): str(v) for k, v in (detail.get("defines") or {}).items()}
                     made.append(Target(definition, definition.fact.name, sources, defines))
         made.sort(key=lambda target: target.definition.id)
-        found = facts.kept["targets"] = tuple(made)
+        found = facts.kept_of_definitions["target", "targets"] = tuple(made)
     return found
 
 
@@ -74,10 +75,16 @@ def targets_of(facts: Facts, file: File) -> tuple[Target, ...]:
     found = kept.get(file.id)
     if found is None:
         path = _SUFFIX.sub("", file.path)
-        found = tuple(t for t in targets(facts) if any(p.fullmatch(path) for p in t.sources))
+        found = tuple(
+            t for t in targets(facts) if any(_pattern(*source).fullmatch(path) for source in t.sources)
+        )
         if not found:
             unsaid = [t for t in targets(facts) if not t.sources and _is_above(t, file)]
             found = tuple(unsaid) if len({t.last for t in unsaid}) == 1 else ()
+        else:
+            # `Extension("pack._C", [])` of a setup.py that leaves the sources to CMake is that module, too.
+            names = {t.last for t in found if EXTENSION_NAME in t.defines}
+            found += tuple(t for t in targets(facts) if not t.sources and t.last in names)
         kept[file.id] = found
     return found
 
@@ -107,7 +114,7 @@ def _is_above(target: Target, file: File) -> bool:
 @lru_cache(maxsize=8192)
 def _pattern(folder: str, source: str) -> re.Pattern[str]:
     """The paths from the root, without suffix, that a source means. Build files are run from their own
-    folder, or from one above it."""
+    folder, or from one above it. Made when a file is looked for: PyTorch has three hundred."""
     while source.startswith("../"):
         source, folder = source[3:], folder.rpartition("/")[0]
     parts = folder.split("/") if folder else []
@@ -199,9 +206,9 @@ def filled(facts: Facts, definition: FiledDefinition) -> list[FiledDefinition]:
 
 def _by_package(facts: Facts) -> dict[str, list[Target]]:
     """The targets by the first component of their module's name."""
-    found: dict[str, list[Target]] | None = facts.kept.get("targets_by_package")
+    found: dict[str, list[Target]] | None = facts.kept_of_definitions.get(("target", "by_package"))
     if found is None:
-        found = facts.kept["targets_by_package"] = {}
+        found = facts.kept_of_definitions["target", "by_package"] = {}
         for target in targets(facts):
             found.setdefault(target.module.partition(".")[0], []).append(target)
     return found

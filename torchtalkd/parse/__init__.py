@@ -1,4 +1,4 @@
-"""bytes → FileFacts. Pure: no file is opened, nothing is remembered between calls."""
+"""bytes → FileFacts. Pure: no file is opened; what is remembered between calls only saves time."""
 
 from __future__ import annotations
 

@@ -13,9 +13,11 @@ from itertools import accumulate
 from typing import NamedTuple
 
 _DIRECTIVE = re.compile(
-    rb"#[ \t]*(include|define|if|ifdef|ifndef|elif|else|endif)\b[ \t]*((?:[^\\\n]+|\\\r?\n|\\[^\n])*)"
+    rb"#[ \t]*(include(?:_next)?|import|define|if|ifdef|ifndef|elif|else|endif)\b"
+    rb"[ \t]*((?:[^\\\n]+|\\\r?\n|\\[^\n])*)"
 )
 _DEFINE = re.compile(rb"([A-Za-z_]\w*)(?:\(([^()]*)\))?(.*)", re.DOTALL)
+_INCLUDES = (b"include", b"include_next", b"import")
 _INCLUDE = re.compile(rb"[<\"]([^>\"\n]+)[>\"]")
 _COMMENT = re.compile(rb"//[^\n]*|/\*.*?\*/", re.DOTALL)
 _CONTINUATION = re.compile(rb"\\\r?\n")
@@ -169,10 +171,11 @@ def directives(data: bytes) -> Directives:
         if data[data.rfind(b"\n", 0, match.start()) + 1 : match.start()].strip():
             continue
         word = match.group(1)
-        if word == b"include":
+        if word in _INCLUDES:
             path = _INCLUDE.match(match.group(2))
-            if path:
-                found.includes.append((path.group(1).decode("utf-8", "replace"), match.start(2) + 1))
+            # Where a macro names the file, it may be any.
+            name = path.group(1).decode("utf-8", "replace") if path else "*"
+            found.includes.append((name, match.start(2) + 1))
             continue
         if word == b"define":
             _define(found, match)

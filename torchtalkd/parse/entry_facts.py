@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection
-from typing import Final
+from typing import Any, Final, NamedTuple
 
 from torchtalkd.conventions.values import Conventions
 from torchtalkd.facts import Definition, Problem, Reference
@@ -13,8 +13,23 @@ from torchtalkd.parse.yaml_entries import Entry, Node, Scalar, Text
 _SCHEMA_BEGIN = re.compile(r"(?:[A-Za-z_]\w*::)*[A-Za-z_]\w*(?:\.\w+)?(?=\s*\()")
 _SCHEMA_WHOLE = re.compile(r"[^()]*\(.*\)\s*->\s*\S.*", re.DOTALL)
 
+LINES: Final = frozenset(("lines", "dispatch_lines"))
+"""In the detail of a derivative: what holds lines of the file."""
+
 MAX_FORMULA: Final = 20_000
 """Characters of a field's text that are searched for names."""
+
+
+class Said(NamedTuple):
+    """What one entry says, and where that was."""
+
+    line: int
+    """Index of its first line."""
+    ordinal: int
+    """Of its first definition."""
+    definitions: list[Definition]
+    references: list[Reference]
+    problems: list[Problem]
 
 
 class EntryFacts:
@@ -39,6 +54,29 @@ class EntryFacts:
     def target(self, owner: int, key: str, name: str, place: tuple[int, int]) -> None:
         """Adds what a binding refers to."""
         self.references.append(Reference(key, name, "target", place[0], place[1], owner))
+
+    def size(self) -> tuple[int, int, int]:
+        """How many facts of each kind there are."""
+        return len(self.definitions), len(self.references), len(self.problems)
+
+    def since(self, begin: tuple[int, int, int], line: int) -> Said:
+        """What was added after there were so many: all of an entry whose first line has an index."""
+        definitions, references, problems = begin
+        return Said(
+            line,
+            definitions,
+            self.definitions[definitions:],
+            self.references[references:],
+            self.problems[problems:],
+        )
+
+    def say(self, said: Said, line: int) -> Said:
+        """Adds what an entry with the same lines said elsewhere, as said here."""
+        here = _moved(said, line, len(self.definitions))
+        self.definitions.extend(here.definitions)
+        self.references.extend(here.references)
+        self.problems.extend(here.problems)
+        return here
 
     def fields(self, entry: Entry, head: str, known: Collection[str]) -> dict[str, Node]:
         """An entry's fields by name.
@@ -81,6 +119,48 @@ class EntryFacts:
     def qualified(self, name: str) -> str:
         """`add.Tensor` → `aten::add.Tensor`."""
         return name if "::" in name else f"{self.conventions.rules.operator_namespace}::{name}"
+
+
+def _moved(said: Said, line: int, ordinal: int) -> Said:
+    down, further = line - said.line, ordinal - said.ordinal
+    if not down and not further:
+        return said
+    # By position, as a native_functions.yaml has 20,000 of these: names would cost three times as much.
+    return Said(
+        line,
+        ordinal,
+        [
+            Definition(
+                *d[:3],
+                d[3] + down,
+                d[4],
+                d[5] + down,
+                d[6] + further if d[6] >= 0 else -1,
+                *d[7:9],
+                *d[9:13],
+                _detail_moved(d[13], down) if d[13] and d[2] == "derivative" else d[13],
+            )
+            for d in said.definitions
+        ],
+        [
+            Reference(*r[:3], r[3] + down, r[4], r[5] + further if r[5] >= 0 else -1, r[6])
+            for r in said.references
+        ],
+        [problem._replace(line=problem.line + down) for problem in said.problems],
+    )
+
+
+def _detail_moved(detail: dict[str, Any], down: int) -> dict[str, Any]:
+    moved = dict(detail)
+    for name in LINES & detail.keys():
+        moved[name] = _lines_moved(detail[name], down)
+    return moved
+
+
+def _lines_moved(lines: Any, down: int) -> Any:
+    if isinstance(lines, dict):
+        return {name: _lines_moved(inner, down) for name, inner in lines.items()}
+    return lines + down
 
 
 def field_line(entry: Entry, name: str) -> int:

@@ -13,7 +13,8 @@ from torchtalkd.conventions.values import Conventions
 from torchtalkd.facts import Definition, FileFacts
 from torchtalkd.parse import yaml_entries
 from torchtalkd.parse.derivatives import add_derivative
-from torchtalkd.parse.entry_facts import EntryFacts
+from torchtalkd.parse.entries_said import remember, said_before
+from torchtalkd.parse.entry_facts import EntryFacts, Said
 from torchtalkd.parse.native_functions import add_operator
 from torchtalkd.parse.yaml_entries import Entry, Scalar
 
@@ -22,14 +23,27 @@ def parse_op_schema(path: str, data: bytes, conventions: Conventions, language: 
     """All facts of a yaml file of operators, derivatives or tags.
 
     Pure; never raises for any bytes. An entry that cannot be read is a Problem and costs
-    no other entry. `language` is native_functions, derivatives or tags.
+    no other entry. An entry whose lines are those of the last time is not read again, wherever
+    it stands now. `language` is native_functions, derivatives or tags.
     """
-    cut = yaml_entries.entries(data)
-    facts = EntryFacts(cut.text, conventions)
-    facts.problems.extend(cut.problems)
+    text, spans, problems = yaml_entries.cut(data)
+    facts = EntryFacts(text, conventions)
+    facts.problems.extend(problems)
     add = _ADD[language]
-    for entry in cut.entries:
-        add(facts, entry)
+    before = said_before(path, language, conventions)
+    now: dict[str, Said] = {}
+    for span in spans:
+        lines = yaml_entries.lines_of(text, span)
+        said = now.get(lines) or before.get(lines)
+        if said is None:
+            begin = facts.size()
+            entry = yaml_entries.read(text, span, facts.problems)
+            if entry is not None:
+                add(facts, entry)
+            now[lines] = facts.since(begin, span[0])
+        else:
+            now[lines] = facts.say(said, span[0])
+    remember(path, language, conventions, now)
     facts.problems.sort(key=lambda problem: problem.line)
     return FileFacts(
         path,
@@ -37,7 +51,7 @@ def parse_op_schema(path: str, data: bytes, conventions: Conventions, language: 
         role,
         tuple(facts.definitions),
         tuple(facts.references),
-        tuple(facts.problems[: yaml_entries.MAX_PROBLEMS]),
+        tuple(yaml_entries.limited(facts.problems)),
     )
 
 

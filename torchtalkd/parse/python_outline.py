@@ -24,6 +24,10 @@ from torchtalkd.parse.python_names import (
 from torchtalkd.parse.python_tree import Pattern, Tree
 
 _PARAMETER = re.compile(rb"(?:^\(|,)[\s*]*([A-Za-z_\x80-\xff][\w\x80-\xff]*)")
+_TEXTS = re.compile(rb"#[^\n]*|\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'")
+_BRACKETS = re.compile(rb"\[[^\[\](){}]*\]|\([^\[\](){}]*\)|\{[^\[\](){}]*\}")
+_DEEPEST = 30
+"""Brackets within each other in a parameter list; no reader gets through more."""
 _SPACE = re.compile(r"\s+")
 _BLANK = re.compile(rb"\s")
 CHAIN = re.compile(rb"[A-Za-z_\x80-\xff][\w\x80-\xff]*(?:\s*\.\s*[A-Za-z_\x80-\xff][\w\x80-\xff]*)*")
@@ -208,6 +212,16 @@ def _define(out: Outline, kind: Kind, name: Node, node: Node, owner: int, parame
     return ordinal
 
 
+def _flat(parameters: bytes) -> bytes:
+    """A parameter list without its comments, texts, and all that stands in brackets within it."""
+    text = _TEXTS.sub(b"", parameters[1:])
+    for _ in range(_DEEPEST):
+        text, count = _BRACKETS.subn(b"", text)
+        if not count:
+            break
+    return parameters[:1] + text
+
+
 def _hide(out: Outline, parameters: list[tuple[int, bytes]], bound: list[tuple[bytes, int, Node]]) -> None:
     # Only now all names of the module are known: those of a function that are equal hide them.
     names, definitions, data = out.names, out.definitions, out.data
@@ -215,6 +229,9 @@ def _hide(out: Outline, parameters: list[tuple[int, bytes]], bound: list[tuple[b
     has_operators = b"ops" in data
     for ordinal, text in parameters:
         hidden = known.intersection(_PARAMETER.findall(text))
+        if hidden:
+            # Behind a comma in brackets or quotes stands no parameter: `x: dict[str, torch.Tensor]`.
+            hidden = known.intersection(_PARAMETER.findall(_flat(text)))
         for name in hidden:
             names.bind(ordinal, name, None)
     for text, owner, node in bound:

@@ -140,11 +140,17 @@ class _Reading:
         self._inside = ""
         self._targets: dict[str, _Made] = {}
         self._all: list[_Made] = []
+        self._defines: dict[str, str] = {}
+        """What is defined for all targets of the file."""
 
     def read(self, text: str) -> list[_Made]:
         """The targets, in the order of the text."""
         for command in commands(text):
             self._one(command)
+        for made in self._all:
+            if made.sources:
+                # Whether the target was made before or after: CMake takes the folder's properties at the end.
+                made.defines.update({**self._defines, **made.defines})
         return self._all
 
     def _one(self, command: Command) -> None:
@@ -170,6 +176,8 @@ class _Reading:
             self._assign(command)
         elif name in ("target_sources", "target_compile_definitions"):
             self._add(command)
+        elif name in ("add_definitions", "add_compile_definitions"):
+            self._defines.update(_defined(self._words(command.arguments)))
         elif name == "set_target_properties":
             self._output_name(command)
         else:
@@ -281,10 +289,7 @@ class _Reading:
         if command.name == "target_sources":
             made.sources.extend(words[1:])
             return
-        for word in words[1:]:
-            match = _DEFINE.match(word)
-            if match:
-                made.defines[match[1]] = (match[2] or "").strip('"')
+        made.defines.update(_defined(words[1:]))
 
     def _output_name(self, command: Command) -> None:
         """`set_target_properties(t PROPERTIES OUTPUT_NAME _C)`: the module is called otherwise."""
@@ -296,3 +301,9 @@ class _Reading:
             made = self._targets.get(name)
             if made is not None and at + 1 < len(words):
                 self._all[self._all.index(made)] = self._targets[name] = made._replace(name=words[at + 1])
+
+
+def _defined(words: list[str]) -> dict[str, str]:
+    """The macros that a list of definitions makes, `-DNAME=value` or `NAME=value`, with their values."""
+    found = (_DEFINE.match(word) for word in words)
+    return {match[1]: (match[2] or "").strip('"') for match in found if match}

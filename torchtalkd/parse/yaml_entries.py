@@ -138,17 +138,29 @@ class Entries(NamedTuple):
 
 def entries(data: bytes) -> Entries:
     """Cut a yaml list into its entries and read each. Never raises."""
+    text, spans, problems = cut(data)
+    found = [entry for span in spans if (entry := read(text, span, problems)) is not None]
+    return Entries(text, found, limited(problems))
+
+
+def cut(data: bytes) -> tuple[Text, list[tuple[int, int]], list[Problem]]:
+    """The text, the entries in it as (index of the first line, index after the last), and what lies
+    outside of them. Never raises."""
     text, problems = _decode(data)
-    found: list[Entry] = []
-    for first, last in _cut(text.lines, problems):
-        entry = _read(text.lines, first, last, problems)
-        if entry is not None:
-            found.append(entry)
-    if len(problems) > MAX_PROBLEMS:
-        more = len(problems) - MAX_PROBLEMS
-        del problems[MAX_PROBLEMS:]
-        problems.append(Problem(0, "syntax", f"{more} more problems"))
-    return Entries(text, found, problems)
+    return text, list(_cut(text.lines, problems)), problems
+
+
+def limited(problems: list[Problem]) -> list[Problem]:
+    """MAX_PROBLEMS of them, and how many more there are."""
+    more = len(problems) - MAX_PROBLEMS
+    if more <= 0:
+        return problems
+    return [*problems[:MAX_PROBLEMS], Problem(0, "syntax", f"{more} more problems")]
+
+
+def lines_of(text: Text, span: tuple[int, int]) -> str:
+    """The lines of an entry, which are all that what it says depends on."""
+    return "\n".join(text.lines[span[0] : span[1]]) + "\n"
 
 
 def value(node: Node) -> Json:
@@ -222,8 +234,10 @@ class _Refused(Exception):
     """An entry that goes beyond the limits."""
 
 
-def _read(lines: list[str], first: int, last: int, problems: list[Problem]) -> Entry | None:
-    piece = "\n".join(lines[first:last]) + "\n"
+def read(text: Text, span: tuple[int, int], problems: list[Problem]) -> Entry | None:
+    """One entry; None and a problem more where it is none. Never raises."""
+    first, last = span
+    piece = lines_of(text, span)
     if len(piece) > MAX_ENTRY_CHARACTERS:
         problems.append(Problem(first + 1, "size", f"an entry of {len(piece)} characters is not read"))
         return None

@@ -58,6 +58,8 @@ class Subject:
     """Of an operator: the overloads meant, by full name (`aten::add.Tensor`)."""
     answered: bool = True
     """Whether the answer's items are about it; if not, it is only named as another meaning."""
+    root: str = ""
+    """The root that it is of, if it is not the asked one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +106,12 @@ class Item:
     """A word more: a formula, what an alias stands for."""
     declares: bool = False
     """A declaration only, not the definition."""
+    column: int = 0
+    """0-based, in bytes, of the name."""
+    root: str = ""
+    """The root that `file` is in, absolute, if it is not the asked one."""
+    declared_root: str = ""
+    """The root that `declared_file` is in, if it is not the asked one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +149,31 @@ class Standalone:
 
 
 @dataclass(frozen=True, slots=True)
+class OtherStanding:
+    """Another root that an answer was made from, too."""
+
+    root: str
+    """Its folder, absolute."""
+    harness: str
+    standing: Standing
+    """Of its index: an answer is of one revision of each root."""
+
+
+@dataclass(frozen=True, slots=True)
+class Uses:
+    """How much another tree refers to what was asked for."""
+
+    root: str
+    """Its folder; '' for the asked one."""
+    harness: str
+    places: int
+    """References in code: calls, imports, values, base classes."""
+    files: int
+    shown: int
+    """How many of the places are items of the answer: the first ones, library code before tests."""
+
+
+@dataclass(frozen=True, slots=True)
 class Answer:
     """The answer to `trace` or `search`."""
 
@@ -162,6 +195,21 @@ class Answer:
     """Where nothing was found: names that exist and are spelled alike."""
     error: str = ""
     """Why the question cannot be answered as asked (an unknown backend); '' if it can."""
+    root: str = ""
+    """The asked tree's folder."""
+    others: tuple[OtherStanding, ...] = ()
+    """The other roots that the answer was made from."""
+    uses: tuple[Uses, ...] = ()
+    """Who refers to it, by root, where all roots were asked."""
+    notes: tuple[str, ...] = ()
+    """Sentences: what the answer lacks of other roots, and why."""
+    wants: tuple[str, ...] = ()
+    """The frameworks (of `depends_on`) that the question would look into, were their roots given."""
+
+    @property
+    def waiting(self) -> int:
+        """How many files are still to be read, in all roots that the answer is made from."""
+        return self.standing.waiting + sum(other.standing.waiting for other in self.others)
 
     @property
     def shown(self) -> int:
@@ -195,6 +243,8 @@ class External:
     """Use edges."""
     using: int
     """Files with a use edge."""
+    root: str = ""
+    """The root that they are joined to, absolute; '' where none of that framework is known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,6 +269,11 @@ class StatusAnswer:
     """Some of them: file, line, kind, message."""
     external: tuple[External, ...] = ()
     """For each framework that the tree depends on, what it takes from it."""
+
+    @property
+    def waiting(self) -> int:
+        """How many files are still to be read."""
+        return self.standing.waiting
 
 
 def packet_and_overload(operator: str) -> tuple[str, str]:
@@ -274,11 +329,21 @@ def as_json(answer: Answer | StatusAnswer) -> dict[str, Any]:
         "query": answer.query,
         "subjects": [subject.name for subject in answer.subjects],
         "subject_kinds": [subject.kind for subject in answer.subjects],
-        "items": [_item_json(item) for item in answer.items],
+        "items": [_item_json(item, answer.root) for item in answer.items],
         "total": answer.total,
         "shown": answer.shown,
+        "root": answer.root,
         **_standing_json(answer.standing),
     }
+    if answer.others:
+        # The revision and the commit at the top are the asked root's; what waits counts all of them.
+        others = [{"root": o.root, "harness": o.harness, **_standing_json(o.standing)} for o in answer.others]
+        found |= {"waiting": answer.waiting, "other_roots": others}
+        found["complete"] = found["complete"] and all(other["complete"] for other in others)
+    if answer.uses:
+        found["uses"] = [asdict(used) | {"root": used.root or answer.root} for used in answer.uses]
+    if answer.notes:
+        found["notes"] = list(answer.notes)
     if answer.nearest:
         found["nearest"] = list(answer.nearest)
     if answer.error:
@@ -317,8 +382,11 @@ _IF_SAID = (
 )
 
 
-def _item_json(item: Item) -> dict[str, Any]:
+def _item_json(item: Item, root: str) -> dict[str, Any]:
     found: dict[str, Any] = {name: getattr(item, name) for name in _ALWAYS}
+    found["root"] = item.root or root
+    if item.declared_file and (item.root or item.declared_root):
+        found["declared_root"] = item.declared_root or root
     for name in _IF_SAID:
         value = getattr(item, name)
         if value:

@@ -93,4 +93,5 @@ def place_of(
         guard=fact.guard,
         note=note,
         declares=fact.declares,
+        column=fact.column,
     )

@@ -14,11 +14,12 @@ All files count but templates; those of tests are counted apart too. The tests a
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Final, Literal, NamedTuple, TypeAlias
 
 from torchtalkd.facts import File, FiledReference, Reference
+from torchtalkd.link import operators
 from torchtalkd.queries import locate
 from torchtalkd.queries.answers import External, Item
 from torchtalkd.store.view import View
@@ -73,6 +74,11 @@ def external(view: View) -> list[External]:
     return found
 
 
+def joined(counted: Iterable[External], roots: Mapping[str, str]) -> tuple[External, ...]:
+    """What was counted, with the root of each framework that is known (`roots`, by its name)."""
+    return tuple(replace(one, root=roots.get(one.base, "")) for one in counted)
+
+
 def edges(view: View) -> tuple[Edge, ...]:
     """All external references, by file and name."""
     known: tuple[Edge, ...] | None = view.kept.get("external")
@@ -81,17 +87,14 @@ def edges(view: View) -> tuple[Edge, ...]:
     return known
 
 
-def external_items(view: View, text: str, bases: Mapping[str, View] | None = None) -> Iterator[Item]:
-    """The places at which the tree imports or uses a name of a base framework that contains a text.
-    With a view of the framework's own index (`bases`, by its name) each name is joined to its place
-    there: `declared_file` and `declared_line` are that tree's."""
+def external_items(view: View, text: str) -> Iterator[Item]:
+    """The places at which the tree imports or uses a name of a base framework that contains a text."""
     wanted = text.casefold()
-    places: dict[tuple[str, str], tuple[str, int]] = {}
     for edge in edges(view):
         if wanted not in edge.name.casefold():
             continue
         more = f", {edge.places} places" if edge.places > 1 else ""
-        item = Item(
+        yield Item(
             role="external",
             symbol=edge.name,
             file=edge.file.path,
@@ -100,26 +103,54 @@ def external_items(view: View, text: str, bases: Mapping[str, View] | None = Non
             kind=edge.sort,
             note=f"{edge.sort} from {edge.base}{more}",
         )
-        base = (bases or {}).get(edge.base)
-        if base is not None:
-            if (edge.base, edge.name) not in places:
-                places[edge.base, edge.name] = place_in(base, edge.name)
-            file, line = places[edge.base, edge.name]
-            item = replace(item, declared_file=file, declared_line=line)
-        yield item
 
 
-def place_in(base: View, name: str) -> tuple[str, int]:
-    """Where a framework's own index has a name: file and line; ('', 0) where it has it not."""
-    if "/" in name:
-        files = [file for file in base.files() if file.path == name or file.path.endswith("/" + name)]
-        return (min(files, key=lambda file: len(file.path)).path, 1) if files else ("", 0)
+class Place(NamedTuple):
+    """Where a framework's own tree has a name."""
+
+    file: str
+    line: int
+    operator: str = ""
+    """The operator that it is, or that the function there calls, `aten::matmul`; '' for none."""
+
+
+def place_in(base: View, name: str) -> Place | None:
+    """Where a framework's own index has a name, asked for as a user would; None where it has it not.
+
+    A header is the file whose path ends so, an operator is where its schema stands.
+    """
+    kept: dict[str, Place | None] = base.kept.setdefault("external_places", {})
+    if name not in kept:
+        kept[name] = _header(base, name) if "/" in name else _named(base, name)
+    return kept[name]
+
+
+def _header(base: View, name: str) -> Place | None:
+    paths: list[str] | None = base.kept.get("paths")
+    if paths is None:
+        paths = base.kept["paths"] = [file.path for file in base.files()]
+    found = [path for path in paths if path == name or path.endswith("/" + name)]
+    return Place(min(found, key=len), 1) if found else None
+
+
+def _named(base: View, name: str) -> Place | None:
+    found: Place | None = None
+    operator = ""
     for subject in locate.locate(base, name).subjects:
-        for number in subject.ids:
-            definition = base.definition(number)
-            if definition is not None:
-                return definition.file.path, definition.fact.line
-    return "", 0
+        if not subject.answered:
+            continue
+        place = None
+        if subject.kind == "operator":
+            family = operators.family(base, subject.name)
+            # A Python function may come first; the operator that it calls is known all the same.
+            operator = operator or (family.name if family is not None else "")
+            entries = family.entries if family is not None else ()
+            place = next((e for e in entries if family and family.full_name(e) in subject.overloads), None)
+        else:
+            place = next((d for n in subject.ids if (d := base.definition(n)) is not None), None)
+        if found is None and place is not None:
+            found = Place(place.file.path, place.fact.line)
+    return found and found._replace(operator=operator)
 
 
 def _edges(view: View) -> Iterator[Edge]:

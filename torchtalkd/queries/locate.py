@@ -50,6 +50,28 @@ def locate(view: View, name: str) -> Located:
     return Located(name, (), tuple(_overloads(view, spelled.text) or nearest(view, spelled.text)))
 
 
+def python_name(view: View, dotted: str) -> list[Subject]:
+    """The subjects of a full Python name, imports followed: what it is, then the operator behind it.
+    Exactly that name, no other spelling."""
+    packet = wrappers.spelled(view, dotted)
+    if packet:
+        overload = ".".join(dotted.split(".")[dotted.split(".").index("ops") + 3 :])
+        subject = operator_subject(view, f"{packet}.{overload}" if overload else packet)
+        return [subject] if subject is not None else []
+    resolution = python_names.resolve(view, dotted)
+    return _resolved(view, dotted, resolution) if resolution.ends else []
+
+
+def operator_subject(view: View, name: str) -> Subject | None:
+    """The operator of a full name `ns::base` or `ns::base.overload`; None if there is none."""
+    family = operators.family(view, name)
+    if family is None:
+        return None
+    overload = keys.canonical_operator(keys.operator_name(name), "").overload
+    exact = overload or name.endswith(".default")
+    return (_operator(family, overload) if exact else None) or _operator(family, None)
+
+
 def _overloads(view: View, text: str) -> list[str]:
     """The overloads that an operator has, where one is written that it has not."""
     family = operators.family(view, text) if "." in text.rpartition("::")[2] else None
@@ -93,12 +115,12 @@ def _qualified(view: View, text: str) -> list[Subject]:
             if subject
         )
     if not found:
-        found.extend(_of_generated_name(view, text))
+        found.extend(generated_subjects(view, text))
     found.extend(cpp_subjects(view, base, text))
     return found
 
 
-def _of_generated_name(view: View, text: str) -> list[Subject]:
+def generated_subjects(view: View, text: str) -> list[Subject]:
     """The operator that a C++ name is made from (at::add, at::_ops::add_Tensor::call), or whose
     kernels have it (at::native::add)."""
     first = view.rules.operator_namespace
@@ -159,7 +181,7 @@ def _dotted(view: View, text: str) -> list[Subject]:
     last = parts[-1]
     if view.count(keys.py(last), 20_000) >= 20_000:
         return []
-    ending = [d for d in python_definitions(view, last) if d.fact.name.endswith("." + text)]
+    ending = [d for d in python_definitions(view, last) if f".{d.fact.name}".endswith("." + text)]
     # A registry may hold a name with dots; an entry may be asked for as that of its registry.
     return (
         registry_subjects(view, text)
@@ -230,7 +252,9 @@ def _operator_targets(view: View, binding: FiledDefinition) -> list[str]:
         base = keys.last(target.fact.key).removeprefix(_GENERATED_METHOD)
         if base != keys.last(target.fact.key):
             family = operators.family(view, f"{view.rules.operator_namespace}::{base}")
-            found.extend(family.overloads if family is not None else ())
+            # torchgen writes them for the operators of yaml alone: torch.tensor is written by hand.
+            generated = family is not None and any(e.fact.kind == "operator" for e in family.entries)
+            found.extend(family.overloads if family is not None and generated else ())
     return found
 
 
@@ -284,7 +308,7 @@ def _of_readings(view: View, text: str, *, only_out: bool) -> list[Subject]:
     """A name that torchgen makes: `mm_out`, `add_outf`, `add_Tensor`."""
     if "_" not in text or (only_out and not text.endswith(("_out", "_outf", "_symint"))):
         return []
-    return _of_generated_name(view, f"at::{text}")
+    return generated_subjects(view, f"at::{text}")
 
 
 def _rest(view: View, text: str) -> list[Subject]:

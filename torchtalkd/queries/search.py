@@ -47,14 +47,16 @@ def search(view: View, query: str, mode: Mode = "bindings", backend: str = "", l
         dispatch_key = next((key for key in known if key.casefold() == backend.strip().casefold()), "")
         if not dispatch_key:
             error = f"unknown backend {backend!r}: this tree has {', '.join(known)}"
-            return Answer("search", query, mode, (), (), 0, standing(view), error=error)
+            return Answer(
+                "search", query, mode, (), (), 0, standing(view), error=error, root=view.meta("root")
+            )
     ways = {"bindings": _bindings, "kernels": _kernels, "registries": _registries, "external": _external}
     found = list(ways[mode](view, text, dispatch_key))
     # Stable: within equally close names the order of the layers and of the backends stays.
-    found.sort(key=lambda item: _rank(item, text))
+    found.sort(key=lambda item: rank(item, text))
     subjects = (Subject("search", text),) if found else ()
     shown = tuple(found[: max(limit, 0)])
-    return Answer("search", query, mode, subjects, shown, len(found), standing(view))
+    return Answer("search", query, mode, subjects, shown, len(found), standing(view), root=view.meta("root"))
 
 
 def dispatch_keys(view: View) -> list[str]:
@@ -108,10 +110,10 @@ def _closeness(name: str, wanted: str) -> tuple[int, int, str]:
     return kind, len(name), name
 
 
-def _rank(item: Item, text: str) -> tuple[int, bool, int, str]:
+def rank(item: Item, text: str) -> tuple[int, bool, int, str]:
     """By the operator's name where there is one, else by the symbol's; what declares or binds a
     name before what registers a kernel for it."""
-    last = text.replace("::", ".").rpartition(".")[2]
+    last = spelling.clean(text).strip().replace("::", ".").rpartition(".")[2]
     base = keys.operator_name(item.operator).base if item.operator else ""
     how, length, name = _closeness(base or item.symbol.replace("::", ".").rpartition(".")[2], last)
     return how, item.kind == "registration", length, name

@@ -100,6 +100,12 @@ def of_definitions(kind: str, name: str, definitions: Iterable[FiledDefinition],
     return Subject(kind, name, note, ids=tuple(d.id for d in definitions))
 
 
+def subject_kind(definition: FiledDefinition) -> str:
+    """What kind of subject a definition is, in words."""
+    kinds = _PYTHON_KINDS if definition.file.language == "python" else _CPP_KINDS
+    return kinds.get(definition.fact.kind, definition.fact.kind)
+
+
 _ORDER = ("Python function", "Python class", "stub", "C++ function", "C++ class", "device kernel")
 
 

@@ -56,6 +56,7 @@ def trace(view: View, name: str, focus: Focus = "full") -> Answer:
         total=len(found),
         standing=standing(view),
         nearest=located.nearest,
+        root=view.meta("root"),
     )
 
 

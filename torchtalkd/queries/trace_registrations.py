@@ -27,10 +27,12 @@ ROLE_OF_KEY: Final = (
 _PYTHON: Final = keys.space(keys.py(""))
 
 
-def registration_items(view: View, family: Family, overloads: frozenset[str]) -> Iterator[Item]:
-    """Each registration in code, then the function that it names."""
+def registration_items(
+    view: View, family: Family, overloads: frozenset[str], *, behind: bool = True
+) -> Iterator[Item]:
+    """Each registration in code, then the function that it names; with `behind` what that ends in, too."""
     for registered in registered_by_hand(view, family, overloads):
-        yield from (_made_items if registered.made else _items)(view, registered)
+        yield from (_made_items if registered.made else _items)(view, registered, behind)
 
 
 def role_of(dispatch_key: str) -> str:
@@ -38,7 +40,7 @@ def role_of(dispatch_key: str) -> str:
     return next((role for begin, role in ROLE_OF_KEY if dispatch_key.startswith(begin)), "registration")
 
 
-def _items(view: View, registered: ByHand) -> Iterator[Item]:
+def _items(view: View, registered: ByHand, behind: bool) -> Iterator[Item]:
     registration, operator, dispatch_key = registered.place, registered.operator, registered.dispatch_key
     fact = registration.fact
     role = role_of(dispatch_key)
@@ -65,7 +67,7 @@ def _items(view: View, registered: ByHand) -> Iterator[Item]:
             yield from _python_kernels(view, registration, target, operator, dispatch_key)
             continue
         links = library_blocks.target_functions(view, target.fact.name, registration)
-        yield from _kernels(view, links, role, operator, dispatch_key, registration)
+        yield from _kernels(view, links, role, operator, dispatch_key, registration, behind)
 
 
 def _python_kernels(
@@ -85,7 +87,13 @@ def _python_kernels(
 
 
 def _kernels(
-    view: View, links: list[Link], role: str, operator: str, dispatch_key: str, declared: FiledDefinition
+    view: View,
+    links: list[Link],
+    role: str,
+    operator: str,
+    dispatch_key: str,
+    declared: FiledDefinition,
+    behind: bool,
 ) -> Iterator[Item]:
     """The functions registered, and for a kernel proper what it ends in."""
     for link in links:
@@ -97,7 +105,7 @@ def _kernels(
             dispatch_key=dispatch_key,
             declared=declared,
         )
-        if role == "registration":
+        if role == "registration" and behind:
             yield from trace_kernels.behind_items(view, link.definition, operator, dispatch_key)
 
 
@@ -108,7 +116,7 @@ def _note(detail: dict[str, object]) -> str:
     return ", ".join(said)
 
 
-def _made_items(view: View, registered: ByHand) -> Iterator[Item]:
+def _made_items(view: View, registered: ByHand, behind: bool) -> Iterator[Item]:
     made, operator, dispatch_key = registered.made, registered.operator, registered.dispatch_key
     assert made is not None
     role = role_of(dispatch_key)
@@ -129,6 +137,5 @@ def _made_items(view: View, registered: ByHand) -> Iterator[Item]:
         guard=made.use.fact.guard,
         note=f"made by {made.macro.fact.name}",
     )
-    yield from _kernels(
-        view, library_blocks.made_functions(view, made), role, operator, dispatch_key, made.use
-    )
+    links = library_blocks.made_functions(view, made)
+    yield from _kernels(view, links, role, operator, dispatch_key, made.use, behind)

@@ -3,7 +3,8 @@
 After a save one file of ten thousand is another; a view that begins with what its predecessor has
 read answers the next question as quickly as the last one. Facts are owned by files, so what must be
 read again is known: the rows of changed files, and the keys that stand, or stood, in them. What
-queries derive is forgotten, except what comes of the names of a space alone. The tests are in
+queries derive is forgotten, except what comes of one space alone, of its names or of its definitions,
+where nothing of that has changed. The tests are in
 `tests/test_carry.py`, which compares everything that is carried with what a fresh view reads.
 """
 
@@ -12,6 +13,7 @@ from __future__ import annotations
 import sqlite3
 from bisect import bisect_left
 from collections.abc import Iterable
+from itertools import chain
 from typing import Any, Final
 
 from torchtalkd.store import rows
@@ -23,10 +25,8 @@ MOST_KEYS: Final = 200_000
 """Keys that a view has looked up, beyond which it begins anew: names that nobody asks for any more would
 be carried for ever."""
 
-_FILE = "SELECT id, path, language, role, digest, recipe FROM file"
-"""What a file's facts depend on. Its stat is not among them: who wants to know that asks `View.file`."""
-_SAME = ("harness", "fingerprint", "rules")
-"""Values of the meta table on which what is read may depend."""
+_SAME = ("birth", "harness", "fingerprint", "rules")
+"""Values of the meta table on which what is read may depend; `birth` is another for each first build."""
 
 
 def carry(former: Any, view: Any) -> bool:
@@ -38,13 +38,11 @@ def carry(former: Any, view: Any) -> bool:
         return False
     if max(map(len, (former._definitions, former._named, former._counted, former._targets_kept))) > MOST_KEYS:
         return False
-    before, after = _files(former), _files(view)
-    changed = {number for number, row in before.items() if after.get(number) != row}
-    changed |= after.keys() - before.keys()
-    if len(changed) > MOST_FILES:
+    changed = _changed(former, view)
+    if changed is None:
         return False
-    defined = _keys_in(former, view, "definition", changed)
-    targeted = _keys_in(former, view, "target", changed)
+    defined, moving = _keys_in(former, view, "definition", changed)
+    targeted, _ = _keys_in(former, view, "target", changed)
     bits = rows.ID_BITS
     view._files = {n: file for n, file in former._files.items() if n not in changed}
     view._definitions = {key: found for key, found in former._definitions.items() if key not in defined}
@@ -59,39 +57,57 @@ def carry(former: Any, view: Any) -> bool:
     }
     for name in ("_packed", "_scopes", "_in_file"):
         setattr(view, name, {n: found for n, found in getattr(former, name).items() if n not in changed})
-    moved = _carry_keys(former, view, defined)
+    moved = _carry_keys(former, view, moving)
     view.kept_of_names = {
         asked: value for asked, value in former.kept_of_names.items() if asked[0] not in moved
+    }
+    spaces = {key.partition(":")[0] for key in defined}
+    view.kept_of_definitions = {
+        asked: value for asked, value in former.kept_of_definitions.items() if asked[0] not in spaces
     }
     return True
 
 
-def _files(view: Any) -> dict[int, tuple[Any, ...]]:
-    """What there is to know of each file, by id. Remembered by the view, as it costs 10 ms."""
-    found: dict[int, tuple[Any, ...]] | None = view.file_rows
-    if found is None:
-        found = view.file_rows = {row[0]: row for row in view._db.execute(_FILE)}
-    return found
+def _changed(former: Any, view: Any) -> set[int] | None:
+    """The files whose facts are others, or are gone or new; None where they are too many, or where the
+    view is not of a later revision. Only their number says that files are gone: so each is not looked at."""
+    if view.revision < former.revision:
+        return None
+    later = view._db.execute(
+        "SELECT id FROM file WHERE revision > ? LIMIT ?", (former.revision, MOST_FILES + 1)
+    )
+    changed = {number for (number,) in later}
+    known = sum(
+        former._db.execute("SELECT 1 FROM file WHERE id = ?", (number,)).fetchone() is not None
+        for number in changed
+    )
+    (before,), (after,) = (v._db.execute("SELECT count(*) FROM file").fetchone() for v in (former, view))
+    if before + len(changed) - known != after:
+        ids = (set(chain.from_iterable(v._db.execute("SELECT id FROM file"))) for v in (former, view))
+        changed |= next(ids) - next(ids)
+    return changed if len(changed) <= MOST_FILES else None
 
 
-def _keys_in(former: Any, view: Any, table: str, changed: Iterable[int]) -> set[str]:
-    """The keys that the changed files have in a table, before or after."""
-    found: set[str] = set()
+def _keys_in(former: Any, view: Any, table: str, changed: Iterable[int]) -> tuple[set[str], set[str]]:
+    """The keys that the changed files have in a table, before or after; and those of them that they have
+    only before or only after."""
+    before: set[str] = set()
+    after: set[str] = set()
     for number in changed:
-        span = rows.ids_of(number)
-        for looked_at in (former, view):
-            query = f"SELECT DISTINCT key FROM {table} WHERE id BETWEEN ? AND ?"
-            found.update(key for (key,) in looked_at._db.execute(query, span))
-    return found
+        for found, looked_at in ((before, former), (after, view)):
+            query = f"SELECT key FROM {table} WHERE id BETWEEN ? AND ?"
+            found.update(chain.from_iterable(looked_at._db.execute(query, rows.ids_of(number))))
+    return before | after, before ^ after
 
 
-def _carry_keys(former: Any, view: Any, defined: set[str]) -> set[str]:
-    """Carries the lists of all keys of a space; returns the spaces in which one came or went."""
+def _carry_keys(former: Any, view: Any, moving: set[str]) -> set[str]:
+    """Carries the lists of all keys of a space; returns the spaces in which one came or went, of those
+    that may have."""
     database: sqlite3.Connection = view._db
     moved = set()
     for space, listed in former._keys.items():
         current = listed
-        for key in defined:
+        for key in moving:
             if key.partition(":")[0] != space:
                 continue
             at = bisect_left(current, key)

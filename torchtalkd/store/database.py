@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -21,7 +22,7 @@ from torchtalkd.store.teller import Teller
 from torchtalkd.store.view import View
 from torchtalkd.store.writer import Writer
 
-FORMAT: Final = 2
+FORMAT: Final = 3
 """Version of schema.sql and of what its columns mean. Another number in a database means that
 it is set aside and built anew; there are no migrations, because everything can be read again."""
 
@@ -105,6 +106,15 @@ def checkpoint(folder: Path) -> None:
             connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
         finally:
             connection.close()
+
+
+def last_written(folder: Path) -> float:
+    """When a folder's database was written last, in seconds since the epoch; 0.0 where there is none."""
+    times = [0.0]
+    for path in (folder / NAME, folder / (NAME + "-wal")):
+        with suppress(FileNotFoundError):
+            times.append(path.stat().st_mtime)
+    return max(times)
 
 
 def log_size(folder: Path) -> int:

@@ -20,7 +20,8 @@ CREATE TABLE file (
   inode    INTEGER NOT NULL,
   ctime_ns INTEGER NOT NULL,     -- also moves where a tool puts size and mtime back
   digest   TEXT NOT NULL,        -- of the bytes; '' where the file could not be read
-  recipe   TEXT NOT NULL         -- of the parser and the conventions that made the facts
+  recipe   TEXT NOT NULL,        -- of the parser and the conventions that made the facts
+  revision INTEGER NOT NULL      -- in which its facts were put there: see carry.py
 ) STRICT;
 
 CREATE TABLE problem (

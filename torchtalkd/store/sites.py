@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import sys
 from array import array
-from collections.abc import Iterator
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterable, Iterator
 from operator import le
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from torchtalkd.facts import File, FiledReference, Reference, ReferenceKind
+from torchtalkd.facts import File, FiledDefinition, FiledReference, Reference, ReferenceKind
 from torchtalkd.store import rows
 
 
@@ -50,6 +51,32 @@ def unpacked(file: File, row: Packed, first: int, last: int) -> Iterator[FiledRe
         owner = (sites[i + 2] >> 8) - 1
         fact = Reference(key, name, kind, sites[i], sites[i + 1], owner, (sites[i + 2] & 255) - 1)
         yield FiledReference(file, fact, base | owner if owner >= 0 else -1)
+
+
+def in_order(file: File, packed_rows: Iterable[Packed], line: int = 0) -> list[FiledReference]:
+    """The References of some rows, or those of them on one line, in the order of the text."""
+    found: list[FiledReference] = []
+    for row in packed_rows:
+        first, last = 0, len(row.lines)
+        if line:
+            first = bisect_left(row.lines, line)
+            last = bisect_right(row.lines, line, first)
+        found.extend(unpacked(file, row, first, last))
+    found.sort(key=lambda r: (r.fact.line, r.fact.column))
+    return found
+
+
+def by_line(
+    kept: dict[str, Any], file_id: int, definitions: Callable[[], list[FiledDefinition]]
+) -> dict[int, list[FiledDefinition]]:
+    """A file's definitions by the line of their name; made once, and kept."""
+    files: dict[int, dict[int, list[FiledDefinition]]] = kept.setdefault("by_line", {})
+    found = files.get(file_id)
+    if found is None:
+        found = files[file_id] = {}
+        for definition in definitions():
+            found.setdefault(definition.fact.line, []).append(definition)
+    return found
 
 
 def within(owner: int, belongs: dict[int, bool], scopes: dict[int, int]) -> bool:

@@ -16,7 +16,7 @@ from typing import Any
 from torchtalkd.facts import File, FiledDefinition, FiledReference, Problem, Reference
 from torchtalkd.store import rows, selects
 from torchtalkd.store.rules import rules_of
-from torchtalkd.store.sites import Packed, packed, unpacked, within
+from torchtalkd.store.sites import Packed, by_line, in_order, packed, unpacked, within
 
 __all__ = ["File", "FiledDefinition", "FiledReference", "View"]
 
@@ -48,8 +48,8 @@ class View:
         """What queries derive from this revision and want again: forgotten with the view."""
         self.kept_of_names: dict[tuple[str, str], Any] = {}
         """What they derive from the keys of one space alone, by (space, what): see `store.carry`."""
-        self.file_rows: dict[int, tuple[Any, ...]] | None = None
-        """For `store.carry`."""
+        self.kept_of_definitions: dict[tuple[str, str], Any] = {}
+        """What they derive from the definitions under the keys of one space alone, by the same."""
         self.rules = rules_of(self._meta.get("rules", "{}"))
         self.revision = int(self._meta.get("revision", "0"))
 
@@ -209,6 +209,10 @@ class View:
             self._in_file[file.id] = found
         return found
 
+    def definitions_on(self, file: File, line: int) -> list[FiledDefinition]:
+        """The definitions whose name stands on a line of a file."""
+        return by_line(self.kept, file.id, lambda: self.definitions_in(file)).get(line, [])
+
     def definitions_of_kind(self, kind: str) -> list[FiledDefinition]:
         """All definitions of a kind. Quick for the kinds with an index (indexes.sql); for any
         other it reads the whole table."""
@@ -304,20 +308,15 @@ class View:
 
     def references_in(self, file: File) -> list[FiledReference]:
         """All references of a file that are not targets, in the order of the text."""
-        found: list[FiledReference] = []
-        for row in self._rows_of(file):
-            found.extend(unpacked(file, row, 0, len(row.lines)))
-        found.sort(key=lambda r: (r.fact.line, r.fact.column))
-        return found
+        return in_order(file, self._rows_of(file))
+
+    def references_on(self, file: File, line: int) -> list[FiledReference]:
+        """The references on one line of a file that are no targets, in the order of the text."""
+        return in_order(file, self._rows_of(file), line)
 
     def references_of_kind(self, file: File, kind: str) -> list[FiledReference]:
         """The references of one kind in a file, in the order of the text."""
-        found: list[FiledReference] = []
-        for row in self._rows_of(file):
-            if row.kind == kind:
-                found.extend(unpacked(file, row, 0, len(row.lines)))
-        found.sort(key=lambda r: (r.fact.line, r.fact.column))
-        return found
+        return in_order(file, (row for row in self._rows_of(file) if row.kind == kind))
 
     def inside(self, definition: FiledDefinition) -> list[FiledReference]:
         """The references in a definition's body, lambdas and nested definitions included,

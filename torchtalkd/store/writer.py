@@ -10,6 +10,7 @@ The tests are in `tests/test_store.py`.
 from __future__ import annotations
 
 import os
+import secrets
 import sqlite3
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
@@ -20,6 +21,7 @@ from typing import Any, Final, NamedTuple
 from torchtalkd.store import connection as connections
 from torchtalkd.store.broken import set_aside
 from torchtalkd.store.connection import NAME, NEW
+from torchtalkd.store.difference import encodable, take_over
 from torchtalkd.store.errors import Unusable, translated
 from torchtalkd.store.lock import Lock
 from torchtalkd.store.rows import Rows, ids_of
@@ -33,7 +35,7 @@ _BATCH: Final = 4000
 
 
 class FileRecord(NamedTuple):
-    """What the store knows about a file, in the column order of schema.sql."""
+    """What the store knows about a file, in the column order of schema.sql, which ends with the revision."""
 
     id: int
     """Stays while the path exists. A new path gets a number above all that are in use."""
@@ -107,7 +109,7 @@ class Writer:
         if self._db is None:
             return {}
         with translated(self.folder):
-            return {row[1]: FileRecord(*row) for row in self._db.execute("SELECT * FROM file")}
+            return {row[1]: FileRecord(*row) for row in self._db.execute(_RECORD)}
 
     def files_at(self, paths: Iterable[str]) -> dict[str, FileRecord]:
         """The files at some paths, and below those that are folders, by path."""
@@ -179,7 +181,9 @@ class Writer:
         db.execute("BEGIN IMMEDIATE")
         try:
             (known,) = db.execute("SELECT count(*) FROM file").fetchone()
-            insert = _Inserter(db)
+            (last,) = db.execute("SELECT value FROM meta WHERE name = 'revision'").fetchone()
+            revision = int(last) + 1
+            insert = _Inserter(db, revision)
             indexed = True
             for count, (record, rows) in enumerate(changed, 1):
                 if indexed and count * BULK_SHARE > max(known, 400):
@@ -189,7 +193,10 @@ class Writer:
                     # Deleting a file's problems needs its index, and the table is small.
                     db.execute("CREATE INDEX problem_file ON problem(file)")
                     indexed = False
-                if known:
+                if known and indexed:
+                    db.execute("DELETE FROM file WHERE id = ?", (record.id,))
+                    rows = take_over(db, record.id, rows)
+                elif known:
                     _delete(db, record.id)
                 insert.add(record, rows)
             insert.flush()
@@ -199,8 +206,6 @@ class Writer:
                     _delete(db, found[0])
             for statement in _statements("indexes.sql"):
                 db.execute(statement)
-            (last,) = db.execute("SELECT value FROM meta WHERE name = 'revision'").fetchone()
-            revision = int(last) + 1
             self._set_meta(db, {**meta, "revision": str(revision)})
             db.execute("COMMIT")
             if not indexed:
@@ -218,14 +223,14 @@ class Writer:
         try:
             db.executescript(connections.script("schema.sql"))
             db.execute("BEGIN")
-            insert = _Inserter(db)
+            insert = _Inserter(db, 1)
             for record, rows in changed:
                 insert.add(record, rows)
             insert.flush()
             for statement in _statements("indexes.sql"):
                 db.execute(statement)
             db.execute(f"PRAGMA user_version = {self._format}")
-            self._set_meta(db, {**meta, "revision": "1"})
+            self._set_meta(db, {**meta, "revision": "1", "birth": secrets.token_hex(8)})
             db.execute("COMMIT")
             db.execute("PRAGMA locking_mode = NORMAL")
             journal = connections.set_journal(db)
@@ -257,14 +262,15 @@ class Writer:
 class _Inserter:
     """Gathers rows of several files, so that SQLite is called seldom."""
 
-    def __init__(self, db: sqlite3.Connection) -> None:
+    def __init__(self, db: sqlite3.Connection, revision: int) -> None:
         self._db = db
-        self._files: list[FileRecord] = []
+        self._revision = revision
+        self._files: list[tuple[object, ...]] = []
         self._rows = Rows([], [], [], [])
         self._count = 0
 
     def add(self, record: FileRecord, rows: Rows) -> None:
-        self._files.append(record)
+        self._files.append((*record, self._revision))
         for table, more in zip(self._rows, rows, strict=True):
             table.extend(more)
             self._count += len(more)
@@ -282,7 +288,7 @@ class _Inserter:
                 if table is self._rows.problems:
                     self._db.executemany("DELETE FROM problem WHERE file = ?", [(row[0],) for row in table])
                 again = statement.replace("INSERT", "INSERT OR REPLACE", 1)
-                self._db.executemany(again, [_encodable(row) for row in table])
+                self._db.executemany(again, [encodable(row) for row in table])
             table.clear()
         self._count = 0
 
@@ -300,12 +306,11 @@ _TOGETHER: Final = 50
 """Rows of one INSERT."""
 _INSERTS: Final = tuple(
     f"INSERT INTO {table} VALUES ({','.join('?' * columns)})"
-    for table, columns in (("file", 11), ("definition", 14), ("target", 7), ("reference", 5), ("problem", 4))
+    for table, columns in (("file", 12), ("definition", 14), ("target", 7), ("reference", 5), ("problem", 4))
 )
 
-_AT_OR_BELOW: Final = (
-    "SELECT * FROM file WHERE path = ?1 UNION ALL SELECT * FROM file WHERE path > ?2 AND path < ?3"
-)
+_RECORD: Final = f"SELECT {','.join(FileRecord._fields)} FROM file"
+_AT_OR_BELOW: Final = f"{_RECORD} WHERE path = ?1 UNION ALL {_RECORD} WHERE path > ?2 AND path < ?3"
 _MARKED: Final = (
     "SELECT DISTINCT path FROM problem JOIN file ON file.id = problem.file"
     " WHERE problem.kind IN ('crash', 'time')"
@@ -327,10 +332,6 @@ def _delete(db: sqlite3.Connection, file_id: int) -> None:
         db.execute(f"DELETE FROM {table} WHERE id BETWEEN ? AND ?", between)
     db.execute("DELETE FROM problem WHERE file = ?", (file_id,))
     db.execute("DELETE FROM file WHERE id = ?", (file_id,))
-
-
-def _encodable(row: tuple[Any, ...]) -> tuple[Any, ...]:
-    return tuple(v.encode("utf-8", "backslashreplace").decode() if isinstance(v, str) else v for v in row)
 
 
 def _statements(name: str) -> list[str]:

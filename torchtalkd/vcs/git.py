@@ -42,7 +42,7 @@ def head(root: Path) -> Head:
     if top is None:
         return Head("", "")
     try:
-        folder = _git_folder(top)
+        folder = git_folder(top)
         if _reftable(folder):
             return _asked(top)
         return _read(folder)
@@ -57,8 +57,8 @@ def git_folders(root: Path) -> tuple[Path, ...]:
     if top is None:
         return ()
     try:
-        folder = _git_folder(top)
-        found = (folder, _common(folder))
+        folder = git_folder(top)
+        found = (folder, common_folder(folder))
     except (OSError, ValueError):
         return ()
     return tuple(dict.fromkeys(Path(os.path.realpath(folder)) for folder in found if folder.is_dir()))
@@ -88,7 +88,7 @@ def is_linked_work_tree(folder: Path) -> bool:
         return False
 
 
-def _git_folder(top: Path) -> Path:
+def git_folder(top: Path) -> Path:
     """`.git` itself, or what it names: in a linked work tree or submodule it is a file."""
     dot_git = top / ".git"
     if dot_git.is_dir():
@@ -99,7 +99,7 @@ def _git_folder(top: Path) -> Path:
     return top / text.removeprefix("gitdir:").strip()
 
 
-def _common(folder: Path) -> Path:
+def common_folder(folder: Path) -> Path:
     """Where the branches are: linked work trees share those of the first."""
     try:
         return folder / _text(folder / "commondir").strip()
@@ -108,7 +108,7 @@ def _common(folder: Path) -> Path:
 
 
 def _reftable(folder: Path) -> bool:
-    return (_common(folder) / "reftable").is_dir()
+    return (common_folder(folder) / "reftable").is_dir()
 
 
 def _read(folder: Path) -> Head:
@@ -117,7 +117,7 @@ def _read(folder: Path) -> Head:
         return Head(_commit(text), "")
     name = text.removeprefix("ref:").strip()
     branch = _printable(name.removeprefix(_BRANCHES)) if name.startswith(_BRANCHES) else ""
-    common = _common(folder)
+    common = common_folder(folder)
     for _ in range(_LINKS):
         # A name that climbs out of the folder would read any file of the user's.
         if not name.startswith("refs/") or ".." in name.split("/"):

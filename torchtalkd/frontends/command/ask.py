@@ -17,13 +17,17 @@ from torchtalkd.frontends.command import dispatch as dispatched
 from torchtalkd.frontends.command import ops as listed
 from torchtalkd.frontends.command import problems as found
 from torchtalkd.frontends.command import way as ways
-from torchtalkd.frontends.command.opening import asked, chosen
+from torchtalkd.frontends.command.opening import asked, asked_across, chosen
 from torchtalkd.frontends.command.told import Told, printed
 from torchtalkd.frontends.text import as_text
-from torchtalkd.queries import search as searching
-from torchtalkd.queries import trace as tracing
+from torchtalkd.queries import across
 from torchtalkd.queries.answers import Answer, as_json
+from torchtalkd.queries.others import Others
+from torchtalkd.queries.uses import MOST_SHOWN
 from torchtalkd.store.view import View
+
+_ALL: Final = 1_000_000
+"""Uses in other trees that are listed where every place is wanted."""
 
 
 def trace(arguments: Namespace) -> int:
@@ -54,15 +58,22 @@ def problems(arguments: Namespace) -> int:
     return _run(arguments)
 
 
-def question(arguments: Namespace) -> Callable[[View], Any]:
-    """What the arguments of a command ask."""
+def own_question(arguments: Namespace) -> Callable[[View], Any] | None:
+    """What the arguments of a command ask whose answer has a form of its own; None for `trace` and
+    `search`, which may look into other trees."""
     own = _own(arguments)
-    if own is not None:
-        return own.question(arguments)
+    return own.question(arguments) if own is not None else None
+
+
+def question(arguments: Namespace) -> Callable[[View, Others], Answer]:
+    """What the arguments of `trace` or `search` ask."""
     if arguments.command == "trace":
-        return lambda view: tracing.trace(view, arguments.name, arguments.focus)
-    return lambda view: searching.search(
-        view, arguments.query, arguments.mode, arguments.backend, arguments.limit
+        most = _ALL if arguments.all else MOST_SHOWN
+        return lambda view, others: across.trace(
+            view, arguments.name, arguments.focus, others, most_uses=most
+        )
+    return lambda view, others: across.search(
+        view, arguments.query, arguments.mode, arguments.backend, arguments.limit, others
     )
 
 
@@ -91,8 +102,12 @@ def told(answer: Any, arguments: Namespace) -> Told:
 
 
 def _run(arguments: Namespace) -> int:
-    ask = question(arguments)
-    return printed(told(asked(chosen(arguments), lambda index: ask(index.view)), arguments))
+    root = chosen(arguments)
+    own = own_question(arguments)
+    if own is not None:
+        return printed(told(asked(root, lambda index: own(index.view)), arguments))
+    answer = asked_across(root, question(arguments), all_roots=arguments.all_roots, base=arguments.base)
+    return printed(told(answer, arguments))
 
 
 class _Asked(NamedTuple):

@@ -28,24 +28,32 @@ class _Step(NamedTuple):
 def through_daemon(argv: list[str], arguments: Namespace, *, start: bool) -> int | None:
     """Has the daemon do a command, and prints; the exit code, or None where this process has to do
     it: none is running and none is to be started, or none can be reached, which is said."""
+    found = asked_daemon(argv, arguments, start=start)
+    if found is None:
+        return None
+    out, err, code = found
+    sys.stderr.write(err)
+    sys.stderr.flush()
+    sys.stdout.write(out)
+    return code
+
+
+def asked_daemon(argv: list[str], arguments: Namespace, *, start: bool) -> tuple[str, str, int] | None:
+    """As `through_daemon`, but gives what the command says on stdout and stderr, and its exit code."""
     try:
         with connect(
             "command", source=arguments.source, harness=arguments.harness, start=start
         ) as connection:
             connection.send({"argv": argv, "columns": _columns(), "isatty": sys.stdout.isatty()})
-            out, err, code = _followed(connection)
+            return _followed(connection)
     except NoDaemon:
         return None
     except Refused as refused:
-        out, err, code = "", f"torchtalkd: {refused}\n", refused.exit
+        return "", f"torchtalkd: {refused}\n", refused.exit
     except (WireError, ConnectionError) as error:
         why = str(error) if isinstance(error, WireError) else "the daemon ended while it was asked"
         _remark(f"{why}; this is done without it")
         return None
-    sys.stderr.write(err)
-    sys.stderr.flush()
-    sys.stdout.write(out)
-    return code
 
 
 def _followed(connection: Connection) -> tuple[str, str, int]:

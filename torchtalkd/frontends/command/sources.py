@@ -9,6 +9,7 @@ from argparse import Namespace
 from pathlib import Path
 from typing import Any
 
+from torchtalkd.bases import bases_of, known_roots
 from torchtalkd.cache import drop_index, index_folder, kept_indexes
 from torchtalkd.config import config_path, forget_source, read_config, remember_source
 from torchtalkd.roots import root_at
@@ -42,6 +43,7 @@ def roots(arguments: Namespace) -> int:
         marks = [tree["harness"] or "?"]
         marks += ["default"] * tree["default"] + ["gone"] * (not tree["exists"])
         marks.append(f"indexed, {tree['bytes'] / 1e6:.0f} MB" if tree["indexed"] else "not indexed")
+        marks += [f"{name} from {root}" for name, root in tree["bases"].items()]
         print(f"{tree['root'] or tree['index']}  ({', '.join(marks)})")
     return 0
 
@@ -68,6 +70,11 @@ def known_trees() -> list[dict[str, Any]]:
     for path in sorted(paths):
         index = kept.pop(index_folder(Path(path), os.environ), None)
         trees.append(_tree(path, config.sources.get(path, ""), path == config.default, index))
+    known = known_roots(os.environ, config=config)
+    by_path = {str(root.path): root for root in known}
+    for tree in trees:
+        asked = by_path.get(tree["root"])
+        tree["bases"] = bases_of(asked, known) if asked is not None else {}
     # What is left takes room but does not say of which tree it is: another format, or damaged.
     return trees + [_tree(index.root, "", False, index) for index in kept.values()]
 
@@ -81,4 +88,5 @@ def _tree(path: str, harness: str, default: bool, index: Any) -> dict[str, Any]:
         "indexed": index is not None,
         "index": str(index.folder) if index else "",
         "bytes": index.bytes if index else 0,
+        "bases": {},
     }

@@ -10,13 +10,16 @@ from dataclasses import replace
 from typing import Any
 
 from torchtalkd import wire
+from torchtalkd.bases import bases_of, known_root, known_roots
 from torchtalkd.cache import index_folder
+from torchtalkd.config import read_config
 from torchtalkd.frontends.command.daemons import running
 from torchtalkd.frontends.command.opening import chosen, remark
 from torchtalkd.frontends.text import as_text
 from torchtalkd.index import kept_index
 from torchtalkd.queries import status as standing
 from torchtalkd.queries.answers import Standing, StatusAnswer, as_json
+from torchtalkd.queries.external import joined
 from torchtalkd.roots import Root, RootError
 
 
@@ -65,7 +68,14 @@ def _answer(root: Root) -> StatusAnswer:
     return replace(
         answer,
         standing=replace(answer.standing, waiting=waiting, commit=kept.commit, branch=kept.branch),
+        external=joined(answer.external, _bases(root)) if answer.external else (),
     )
+
+
+def _bases(root: Root) -> dict[str, str]:
+    config = read_config(os.environ)
+    asked = known_root(root.path, root.harness, os.environ, config=config)
+    return bases_of(asked, known_roots(os.environ, config=config)) if asked else {}
 
 
 def _state(root: Root, daemons: dict[str, Any]) -> dict[str, Any]:

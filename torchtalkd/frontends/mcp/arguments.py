@@ -30,6 +30,7 @@ class Parameter(NamedTuple):
 
 
 _WAIT: Final = Parameter(flag=True, default=False)
+_ALL_ROOTS: Final = Parameter(flag=True, default=False)
 
 TOOLS: Final[Mapping[str, Mapping[str, Parameter]]] = {
     "get_status": {"wait": _WAIT},
@@ -37,6 +38,7 @@ TOOLS: Final[Mapping[str, Mapping[str, Parameter]]] = {
         "func": Parameter(required=True),
         "focus": Parameter(choices=FOCUSES, default="full"),
         "wait": _WAIT,
+        "all_roots": _ALL_ROOTS,
     },
     "search": {
         "query": Parameter(required=True),
@@ -44,6 +46,7 @@ TOOLS: Final[Mapping[str, Mapping[str, Parameter]]] = {
         "backend": Parameter(),
         "limit": Parameter(number=True, default=10),
         "wait": _WAIT,
+        "all_roots": _ALL_ROOTS,
     },
 }
 """By tool, by argument; in the order in which they are listed."""

@@ -25,7 +25,8 @@ INSTRUCTIONS: Final = (
     " what is taken from a base framework.\n"
     "- get_status(): which tree, revision and commit is this, is it complete, is it still being read?\n"
     "\n"
-    "Each line of an answer is `file:line  symbol  [dispatch keys]`, from the root of the tree."
+    "Each line of an answer is `file:line  symbol  [dispatch keys]`, from the root of the tree; what is in"
+    " another tree (an extension's torch.matmul) has its whole path."
     ' "(candidate)" marks what was found by name only and may be one of several. Line 1 says the revision;'
     " an answer that is incomplete says so. Answers follow edits of the tree; nothing has to be built or"
     ' refreshed. All tools only read. A name that does not exist gives "Function not found" and the nearest'
@@ -71,6 +72,10 @@ PARAMETERS: Final = {
     "wait": (
         "true: wait up to 2 s until all that has just changed in the tree is read. Only needed right after a"
         " large change, such as a checkout."
+    ),
+    "all_roots": (
+        "true: also ask the other source trees that are known: what this tree depends on, and who uses the"
+        " name there."
     ),
     "limit": "How many matches to show, from 1 to 200.",
 }

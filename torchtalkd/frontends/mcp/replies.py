@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from torchtalkd.frontends.host import RootState, Watched
+from torchtalkd.frontends.standing_text import external_text
 from torchtalkd.frontends.text import as_text, printable
 from torchtalkd.queries.answers import Answer, StatusAnswer
 from torchtalkd.queries.ready import Ready
@@ -68,6 +69,9 @@ def status_text(answer: StatusAnswer | None, ready: Ready | None, state: RootSta
         f"Watch: {watch_text(state.watch)}",
     ]
     if answer:
+        for counted in answer.external:
+            said = external_text(counted)
+            lines.append(said[0].upper() + said[1:])
         lines.append(f"Problems: {answer.problems}")
         for file, line, kind, message in answer.problem_samples:
             lines.append(f"  {file}:{line}  {kind}: {message}" if line else f"  {file}  {kind}: {message}")

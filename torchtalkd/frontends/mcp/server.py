@@ -10,7 +10,8 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable
-from typing import Any, Final, TypeVar
+from dataclasses import replace
+from typing import Any, Final
 
 from mcp.server.mcpserver import Context, MCPServer
 from mcp.types import CallToolResult, InputRequiredResult, TextContent, Tool, ToolAnnotations
@@ -21,14 +22,15 @@ from torchtalkd.frontends.mcp import replies
 from torchtalkd.frontends.mcp.arguments import Refused, checked, schema
 from torchtalkd.frontends.mcp.descriptions import DESCRIPTIONS, INSTRUCTIONS
 from torchtalkd.frontends.text import not_settled
+from torchtalkd.queries import across
 from torchtalkd.queries import search as searching
 from torchtalkd.queries import trace as tracing
 from torchtalkd.queries.answers import Answer, StatusAnswer
+from torchtalkd.queries.external import joined
+from torchtalkd.queries.others import Others
 from torchtalkd.queries.ready import Ready, ready
 from torchtalkd.queries.status import status
 from torchtalkd.store.view import View
-
-T = TypeVar("T")
 
 FIRST_INDEX_SECONDS: Final = 5.0
 """How long a question waits for the first index of a small tree."""
@@ -105,6 +107,8 @@ class _Desk:
         answer, counts = None, None
         try:
             answer, counts = await self._root.ask(_standing, wait=wait)
+            if answer.external:
+                answer = replace(answer, external=joined(answer.external, await self._root.bases()))
         except NotReady as error:
             why = [] if self._root.state().indexing else [str(error)]
         else:
@@ -113,10 +117,14 @@ class _Desk:
         notes = dict.fromkeys([*why, self._note, state.note])
         return _said(replies.status_text(answer, counts, state, [note for note in notes if note]))
 
-    async def trace(self, func: str, focus: tracing.Focus = "full", wait: bool = False) -> CallToolResult:
+    async def trace(
+        self, func: str, focus: tracing.Focus = "full", all_roots: bool = False, wait: bool = False
+    ) -> CallToolResult:
         """Where a name is implemented."""
         try:
-            answer = await self._asked(lambda view: tracing.trace(view, func, focus), wait)
+            answer = await self._asked(
+                lambda view, others: across.trace(view, func, focus, others), wait, all_roots
+            )
         except NotReady as error:
             return self._not_ready(error)
         notes = [*self._notes(), *_unsettled(answer, wait)]
@@ -128,23 +136,28 @@ class _Desk:
         mode: searching.Mode = "bindings",
         backend: str = "",
         limit: int = 10,
+        all_roots: bool = False,
         wait: bool = False,
     ) -> CallToolResult:
         """What has a name like this."""
         try:
-            answer = await self._asked(lambda view: searching.search(view, query, mode, backend, limit), wait)
+            answer = await self._asked(
+                lambda view, others: across.search(view, query, mode, backend, limit, others),
+                wait,
+                all_roots,
+            )
         except NotReady as error:
             return self._not_ready(error)
         notes = [*self._notes(), *_unsettled(answer, wait)]
         # That nothing matches is an answer; a backend that does not exist is a mistake.
         return _said(replies.search_text(answer, notes, limit), is_error=bool(answer.error))
 
-    async def _asked(self, question: Callable[[View], T], wait: bool) -> T:
+    async def _asked(self, question: Callable[[View, Others], Answer], wait: bool, all_roots: bool) -> Answer:
         """The answer to a question; the first index of a small tree is waited for. Raises NotReady."""
         deadline = time.monotonic() + FIRST_INDEX_SECONDS
         while True:
             try:
-                return await self._root.ask(question, wait=wait)
+                return await self._root.across(question, wait=wait, all_roots=all_roots)
             except NotReady:
                 state = self._root.state()
                 late = time.monotonic() >= deadline or state.total > SMALL_TREE
@@ -164,7 +177,7 @@ class _Desk:
 
 
 def _unsettled(answer: Answer | StatusAnswer, wait: bool) -> list[str]:
-    return [not_settled(answer.standing.waiting)] if wait and answer.standing.waiting else []
+    return [not_settled(answer.waiting)] if wait and answer.waiting else []
 
 
 def _standing(view: View) -> tuple[StatusAnswer, Ready]:

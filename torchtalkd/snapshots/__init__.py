@@ -1,0 +1,1 @@
+"""Named copies of an index: saved, chosen, compared, carried to another machine."""
