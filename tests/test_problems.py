@@ -8,6 +8,7 @@ import pytest
 
 from tests.facts_view import view_of_sources
 from torchtalkd.frontends.command import problems as command
+from torchtalkd.queries.broken import broken
 from torchtalkd.queries.problems import as_json, problems
 
 YAML = "aten/src/ATen/native/native_functions.yaml"
@@ -132,6 +133,22 @@ def test_custom_op_declares_its_operator_and_wants_a_fake_function() -> None:
     code = '@torch.library.custom_op("mine::f", mutates_args=())\ndef f(x): ...\n'
     assert found({"mine.py": code}, "torch-extension") == [("no fake function", "mine.py", 1)]
     assert found({"mine.py": code + "\n@f.register_fake\ndef fake(x): ...\n"}, "torch-extension") == []
+
+
+def test_an_editor_shows_those_of_its_file() -> None:
+    twice = 'TORCH_LIBRARY_IMPL(aten, CUDA, m) {\n  m.impl("f", one);\n}\n'
+    sources = {
+        YAML: ENTRY,
+        "aten/src/ATen/native/F.cpp": RIGHT + twice,
+        "aten/src/ATen/native/G.cpp": twice.replace("one", "two"),
+        "tools/autograd/derivatives.yaml": "- name: nothing(Tensor self) -> Tensor\n  self: grad\n",
+    }
+    view = view_of_sources(sources)
+    codes = {b.code for file in view.files() for b in broken(view, file)}
+    assert codes == {"registered-twice", "no-operator"}
+    mine = view_of_sources({"mine.cpp": DECLARED}, "torch-extension")
+    (file,) = mine.files()
+    assert [(b.code, b.line, b.name) for b in broken(mine, file)] == [("no-fake", 2, "f")]
 
 
 def test_the_command_fails_if_there_is_one() -> None:

@@ -20,3 +20,5 @@ class Finding:
     """A sentence."""
     operator: str = ""
     """With overload."""
+    column: int = 0
+    """0-based, in bytes, of what stands there."""

@@ -136,4 +136,5 @@ def _differs(row: Row, operator: str, named: list[FiledDefinition]) -> Finding:
 
 
 def _at(definition: FiledDefinition, kind: str, operator: str, message: str) -> Finding:
-    return Finding(kind, definition.file.path, definition.fact.line, message, operator)
+    fact = definition.fact
+    return Finding(kind, definition.file.path, fact.line, message, operator, fact.column)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 from torchtalkd import keys
@@ -18,14 +18,15 @@ META: Final = "Meta"
 
 
 def undeclared(view: View) -> Iterator[Finding]:
-    """Implementations of an operator that nothing declares, in a namespace of this tree's own."""
+    """Implementations of an operator that nothing declares, in a namespace of this tree's own, whatever
+    the build."""
     every = list(_families(view))
     declared = {family.namespace for family in every if family.entries}
     for family in every:
         if family.namespace not in declared:
             continue
         names = set(family.overloads) | _declared_by_templates(view, family)
-        for operator, several in _registered(view, family).items():
+        for operator, several in _registered(view, family, builds.ALL).items():
             if operator in names:
                 continue
             if any(_declares(view, one) for one in several):
@@ -46,9 +47,9 @@ def _declared_by_templates(view: View, family: Family) -> set[str]:
     }
 
 
-def registered_twice(view: View) -> Iterator[Finding]:
+def registered_twice(view: View, of: Iterable[Family] | None = None) -> Iterator[Finding]:
     """Two registrations for one key in one build, of which one hides the other; Python may override."""
-    for family in _families(view):
+    for family in _families(view) if of is None else of:
         for operator, several in _registered(view, family).items():
             used: dict[str, Registered] = {}
             for one in several:
@@ -60,12 +61,12 @@ def registered_twice(view: View) -> Iterator[Finding]:
                 yield _at(one.source, "registered twice", operator, message)
 
 
-def without_fake(view: View) -> Iterator[Finding]:
+def without_fake(view: View, of: Iterable[Family] | None = None) -> Iterator[Finding]:
     """In a tree of extensions: an operator that cannot be traced by shapes alone, for it has no fake
     function and is not made of others."""
     if view.keys_of_kind("operator"):
         return
-    for family in _families(view):
+    for family in _families(view) if of is None else of:
         for operator, several in _registered(view, family).items():
             declared = [e for e in family.entries if family.full_name(e) == operator]
             declared += [one.source for one in several if _declares(view, one)]
@@ -110,12 +111,13 @@ def _families(view: View) -> Iterator[Family]:
                 yield family
 
 
-def _registered(view: View, family: Family) -> dict[str, tuple[Registered, ...]]:
-    kept: dict[str, dict[str, tuple[Registered, ...]]] = view.kept.setdefault("registered", {})
-    if family.name not in kept:
-        kept[family.name] = registered(view, family, builds.build_named(view.rules))
-    return kept[family.name]
+def _registered(view: View, family: Family, build: str = "") -> dict[str, tuple[Registered, ...]]:
+    kept: dict[tuple[str, str], dict[str, tuple[Registered, ...]]] = view.kept.setdefault("registered", {})
+    if (family.name, build) not in kept:
+        kept[family.name, build] = registered(view, family, builds.build_named(view.rules, build))
+    return kept[family.name, build]
 
 
 def _at(definition: FiledDefinition, kind: str, operator: str, message: str) -> Finding:
-    return Finding(kind, definition.file.path, definition.fact.line, message, operator)
+    fact = definition.fact
+    return Finding(kind, definition.file.path, fact.line, message, operator, fact.column)
