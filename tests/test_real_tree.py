@@ -11,10 +11,13 @@ from pathlib import Path
 import pytest
 
 from tests import dispatcher
+from tests.bench import dispatcher as comparison
 from tests.bench.dispatch_entries import entries, foreign, found_by_trace, places
 from torchtalkd import cli
 from torchtalkd.cache import index_folder
 from torchtalkd.link.overloads import registered_by_torchgen
+from torchtalkd.queries.dispatch import dispatch
+from torchtalkd.queries.problems import problems
 from torchtalkd.store.database import open_view
 from torchtalkd.store.view import View
 
@@ -123,3 +126,38 @@ def test_generated_registrations_are_those_of_the_running_dispatcher(indexed: Pa
                 tuple(g) for g in registered_by_torchgen(view, operator["op"]) if g.dispatch_key in built
             }
             assert found == wanted, operator["op"]
+
+
+def test_the_computed_dispatcher_is_the_running_one(view: View) -> None:
+    counts = comparison.compared(view)
+    total = sum(counts.registrations.values())
+    assert counts.found["by hand"] == counts.registrations["by hand"], counts.missed
+    assert sum(counts.found.values()) >= 0.995 * total, counts.missed
+    assert counts.denials <= 0.001 * counts.reported, counts.denied
+    assert counts.equal >= 0.999 * counts.entries, counts.unequal
+
+
+def test_the_dispatcher_is_computed_quickly(view: View) -> None:
+    comparison.seconds(view)  # what is read once is read
+    whole, single = comparison.seconds(view)
+    assert whole < 5
+    assert single < 0.02
+
+
+def test_a_released_tree_contradicts_itself_nowhere_but_for_vulkan(view: View) -> None:
+    found = problems(view).findings
+    assert len(found) <= 3
+    assert {(f.kind, "vulkan" in f.file) for f in found} <= {("undeclared operator", True)}
+
+
+def test_each_dispatch_entry_leads_to_a_function_or_says_why_not(view: View) -> None:
+    entries = ended = 0
+    for one in dispatch(view).operators:
+        for row in one.table:
+            if row.kind != "backend fallback":
+                entries += 1
+                ended += all(kernel.file and not kernel.note.startswith(_UNKNOWN) for kernel in row.kernels)
+    assert ended >= 0.99 * entries
+
+
+_UNKNOWN = "no definition in the tree"

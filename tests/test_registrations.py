@@ -107,6 +107,7 @@ def test_an_in_place_operator_without_a_meta_kernel_gets_one() -> None:
 def test_names() -> None:
     assert root_name(parse_schema("add_.Tensor(Tensor(a!) self) -> Tensor(a!)")) == "add"
     assert root_name(parse_schema("__iand__.Scalar(Tensor(a!) self) -> Tensor(a!)")) == "and"
+    assert root_name(parse_schema("f_functional(Tensor self) -> (Tensor, Tensor out)")) == "f"
     assert root_name(parse_schema("__and__.Scalar(Tensor self) -> Tensor")) == "and"
     view = overload("slice.Tensor(Tensor(a) self) -> Tensor(a)", "CPU")
     assert view_copy_name(view) == "aten::slice_copy.Tensor"

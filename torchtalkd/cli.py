@@ -16,7 +16,7 @@ import sys
 from types import ModuleType
 from typing import NoReturn
 
-from torchtalkd import __version__
+from torchtalkd import __version__, dispatcher_arguments
 from torchtalkd.frontends.command.snapshot_arguments import add_snapshots
 
 COMMANDS = {
@@ -42,13 +42,20 @@ COMMANDS = {
     "logs": "daemons",
     "trace": "ask",
     "search": "ask",
+    "dispatch": "ask",
+    "ops": "ask",
+    "problems": "ask",
     "harness list": "harness listed",
     "harness show": "harness",
     "harness new": "harness_new",
     "harness verify": "harness_verify",
 }
 
-IN_DAEMON = {"trace": True, "search": True, "index build": False, "index update": False}
+IN_DAEMON = {
+    **dict.fromkeys(("trace", "search", "dispatch", "ops", "problems"), True),
+    "index build": False,
+    "index update": False,
+}
 """Commands that the daemon does, and whether it is started for them."""
 
 
@@ -274,6 +281,7 @@ def parser(first: str = "") -> argparse.ArgumentParser:
     trace.add_argument("focus", nargs="?", default="full", choices=["full", "yaml", "dispatch"])
     trace.add_argument("--limit", type=_positive, metavar="N", help="show at most N places")
     trace.add_argument("--all", action="store_true", help="show every place")
+    dispatcher_arguments.path(trace)
     _across(trace)
     _wait(trace)
     _query(trace)
@@ -292,6 +300,12 @@ def parser(first: str = "") -> argparse.ArgumentParser:
     _across(search)
     _wait(search)
     _query(search)
+
+    for name, (about, add) in dispatcher_arguments.COMMANDS.items():
+        asking = command(name, about)
+        add(asking, _filled)
+        _wait(asking)
+        _query(asking)
 
     _harness(commands)
 

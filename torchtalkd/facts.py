@@ -245,7 +245,43 @@ class DispatchKeys:
     autograd_other: tuple[str, ...] = ()
     """The backends that share the key AutogradOther."""
     table: tuple[str, ...] = ()
-    """The keys that a dispatch table shows, in the order of the dispatcher; those of `--build`."""
+    """The keys that a dispatch table shows, in the order of the dispatcher, where a build names none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Build:
+    """A way to build and load the framework: what of the source it has (table `[[link.builds]]`)."""
+
+    name: str
+    default: bool = False
+    """Taken where nobody names one."""
+    without: tuple[str, ...] = ()
+    """Files that it does not compile, or that importing it does not load, and generated files that it
+    does not have (`generated/RegisterMPS.cpp`); `*` stands for any letters, slashes included."""
+    undefined: tuple[str, ...] = ()
+    """Macros that are not defined: what stands in `#if defined(X)` is not there."""
+    keys: tuple[str, ...] = ()
+    """The keys that its tables show; none: those of `[link.dispatch]`."""
+
+
+@dataclass(frozen=True, slots=True)
+class PythonRegistrations:
+    """What Python code registers besides what its calls say (table `[link.python]`). A binding is
+    named by its id in `[[python.bindings]]`."""
+
+    implied: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    """Binding → keys that each of its calls registers for: custom_op → Autograd, Meta."""
+    default_keys: dict[str, str] = field(default_factory=dict)
+    """Binding → the key of a call that names none."""
+    without_tensors: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    """Binding → keys that it also registers for, where no argument of the schema is a tensor."""
+    meta_tables: tuple[str, ...] = ()
+    """Bindings whose functions become Meta kernels when all is loaded, the first before the others
+    (torch/_meta_registrations.py `activate_meta`)."""
+    not_activated: tuple[str, ...] = ()
+    """Operators that it leaves out."""
+    python_dispatcher: tuple[str, ...] = ()
+    """Bindings that only the Python dispatcher knows: `py_impl` (torch/_ops.py)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -282,5 +318,10 @@ class Rules:
     """Each framework that the tree depends on → what it provides: `python` (top modules),
     `namespaces` (of C++), `includes` (beginnings of header paths). From the manifests named in
     `depends_on`."""
+    libraries: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    """Library outside the tree → how the names begin that call it: cuBLAS → cublas."""
     torchgen: Torchgen = Torchgen()
     dispatch: DispatchKeys = DispatchKeys()
+    python: PythonRegistrations = PythonRegistrations()
+    builds: tuple[Build, ...] = ()
+    """Of one name the last."""

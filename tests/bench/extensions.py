@@ -22,8 +22,8 @@ from torchtalkd import keys
 from torchtalkd.conventions import detect, load
 from torchtalkd.engine import build
 from torchtalkd.facts import FiledDefinition
-from torchtalkd.link import targets
-from torchtalkd.queries import trace_bindings, trace_registrations
+from torchtalkd.link import library_blocks, targets
+from torchtalkd.queries import trace_bindings
 from torchtalkd.queries.trace import trace
 from torchtalkd.store.database import open_view
 from torchtalkd.store.view import View
@@ -116,7 +116,7 @@ def _answered(view: View, definition: FiledDefinition, place: str) -> bool:
     links = [
         link
         for target in view.targets(definition)
-        for link in trace_registrations.target_functions(view, target.fact.name, definition)
+        for link in library_blocks.target_functions(view, target.fact.name, definition)
     ]
     places = {(link.definition.file.path, link.definition.fact.line) for link in links}
     if any((item.file, item.line) in places for item in items):
@@ -144,7 +144,7 @@ def _reason(view: View, definition: FiledDefinition, written: str) -> str:
         return f"{written} is declared, and its body is not in the tree"
     if not bodies:
         return f"{written} is not in the tree"
-    links = trace_registrations.target_functions(view, written, definition)
+    links = library_blocks.target_functions(view, written, definition)
     if not links and not trace_bindings.implementations(view, definition):
         return f"{written} is defined, but not where look-up finds it: {bodies[0].fact.name}"
     return "its kernel is found, but not in the answer"

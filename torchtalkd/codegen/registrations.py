@@ -113,13 +113,13 @@ def signature(schema: Schema) -> tuple[object, ...]:
 
 
 def root_name(schema: Schema) -> str:
-    """An operator's name without what makes it in-place: `add_` → add, `__iadd__` → add
-    (torchgen/model.py `BaseOperatorName.parse`)."""
+    """An operator's name without what makes it in-place, or the functional one of a mutable: `add_` →
+    add, `__iadd__` → add, `f_functional` → f (torchgen/model.py `BaseOperatorName.parse`)."""
     base = schema.name.base
     if base.startswith("__") and base.endswith("__"):
         inner = base.strip("_")
         return inner[1:] if schema.kind == "inplace" else inner
-    return base[:-1] if schema.kind == "inplace" else base
+    return base[:-1] if schema.kind == "inplace" else base.removesuffix("_functional")
 
 
 def view_copy_name(overload: Overload) -> str:

@@ -33,7 +33,8 @@ def language_of(files: Files, path: str) -> str:
 
 
 def role_of(files: Files, path: str) -> str:
-    """`template`, `generated`, `test` or `library`; the first of these whose patterns match."""
+    """`template`, `generated`, `test` or `library`: what `files.library` says, else the first of these
+    whose patterns match."""
     for role, pattern in _compiled(files).roles:
         if pattern.fullmatch(path):
             return role
@@ -73,7 +74,12 @@ def _compiled(files: Files) -> _Compiled:
 
 def _compile(files: Files) -> _Compiled:
     names = {pattern: _PLAIN_ANYWHERE.fullmatch(pattern) for pattern in files.ignore}
-    roles = (("template", files.templates), ("generated", files.generated), ("test", files.tests))
+    roles = (
+        ("library", files.library),
+        ("template", files.templates),
+        ("generated", files.generated),
+        ("test", files.tests),
+    )
     return _Compiled(
         ignored_names=frozenset(found.group(1) for found in names.values() if found),
         ignored=union(pattern for pattern, found in names.items() if not found),

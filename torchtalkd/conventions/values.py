@@ -18,6 +18,8 @@ class Files:
 
     ignore: tuple[str, ...] = ()
     """Never read nor watched: build folders, caches, version control."""
+    library: tuple[str, ...] = ()
+    """Files whose role is `library` whatever the other patterns say."""
     tests: tuple[str, ...] = ()
     """Files whose role is `test`."""
     templates: tuple[str, ...] = ()
@@ -97,6 +99,13 @@ class PythonBinding:
     prefix: str = ""
     """Put before an operand given as a bare string, and before the last component of a receiver that
     names no operator by itself: `torch.` or `aten::`."""
+    suffix: str = ""
+    """The bound operator is called like the operand, whatever that is, with `prefix` before and this
+    after its last component: `_make_inplace(abs)` binds `aten::abs_`."""
+    schema: str = ""
+    """Of a schema that the call puts together itself: what stands behind the operator's name."""
+    unless: str = ""
+    """A keyword that, given as False, makes the call bind nothing."""
     paths: tuple[str, ...] = ()
     """Only in files that match; empty: everywhere."""
     dispatch_key: int | str = ""

@@ -11,12 +11,12 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Generic, NamedTuple, TypeVar, cast
+from typing import Any, Generic, NamedTuple, TypeVar, cast
 
 from torchtalkd import vcs
 from torchtalkd.daemon.views import Views
 from torchtalkd.index import moved_on
-from torchtalkd.queries.answers import Answer, Standing, StatusAnswer
+from torchtalkd.queries.answers import Answer, Standalone, Standing, StatusAnswer
 from torchtalkd.queries.cited import cited
 from torchtalkd.store.view import View
 
@@ -98,6 +98,9 @@ class Now(NamedTuple):
 
 def standing_as(value: T, asked: Now, others: Mapping[str, Now]) -> T:
     """The answer (or a tuple with one) with how many files of each root wait, and where the trees are."""
+    if isinstance(value, Standalone):
+        # Each of them is a dataclass, which its common class does not say.
+        return cast(T, replace(cast(Any, value), standing=_as(value.standing, asked)))
     if isinstance(value, Answer | StatusAnswer):
         found = replace(value, standing=_as(value.standing, asked))
         if isinstance(found, Answer) and found.others:

@@ -85,21 +85,27 @@ async def _told(argv: list[str], handle: Handle, send: Send) -> Told:
         return await _build(tree, handle, arguments, send, begun)
     if arguments.command == "index update":
         return await _update(tree, handle, arguments, send, begun)
-    if arguments.command not in ("trace", "search"):
+    if arguments.command not in ask.ASKS:
         raise cli.WrongCall("torchtalkd", f"the daemon does not do {arguments.command}")
     async with _reporting(tree, send) as report:
         await tree.first(report)
-    answer = await handle.across(
-        ask.question(arguments),
-        PATIENCE,
-        wait=arguments.wait,
-        all_roots=arguments.all_roots,
-        base=arguments.base,
-    )
+    own = ask.own_question(arguments)
+    if own is not None:
+        answer: Any = await handle.ask(own, PATIENCE, wait=arguments.wait)
+        waiting = answer.standing.waiting
+    else:
+        answer = await handle.across(
+            ask.question(arguments),
+            PATIENCE,
+            wait=arguments.wait,
+            all_roots=arguments.all_roots,
+            base=arguments.base,
+        )
+        waiting = answer.waiting
     told = await asyncio.get_running_loop().run_in_executor(None, ask.told, answer, arguments)
     unsettled = ""
-    if arguments.wait and answer.waiting:
-        unsettled = f"torchtalkd: {not_settled(answer.waiting)}\n"
+    if arguments.wait and waiting:
+        unsettled = f"torchtalkd: {not_settled(waiting)}\n"
     return told._replace(err="".join(_remarks(tree, begun)) + unsettled + told.err)
 
 

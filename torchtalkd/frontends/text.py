@@ -37,6 +37,7 @@ _TITLES: Final = {
     "registry": "registered",
     "docs": "documentation",
     "yaml": "schema",
+    "entry": "dispatch table",
     "structured_meta": "structured meta function",
     "native": "kernels",
     "stub_kernel": "kernels behind a dispatch stub",
@@ -280,7 +281,7 @@ def _alike(item: Item) -> tuple[str, ...]:
         return file, str(item.line), item.dispatch_key
     if item.kind == "launch":
         return file, item.symbol, item.note
-    return file, str(item.line), item.symbol, item.note if item.role == "yaml" else ""
+    return file, str(item.line), item.symbol, item.note if item.role in ("yaml", "entry") else ""
 
 
 def _row(items: Sequence[Item], families: Sequence[frozenset[str]]) -> _Row:

@@ -62,3 +62,22 @@ def _templates(facts: Facts) -> list[_Template]:
                 pattern = _HOLE.sub(r"\\w+", re.escape(name))
                 kept.append(_Template(re.compile(pattern), macro.fact.name))
     return kept
+
+
+def pasted_by(facts: Facts, last: str) -> str:
+    """The macro whose body pastes a name of this form together and defines a function of it
+    (`Tensor _cast_##n(…) {`): for a macro that is handed to a list of a header (`AT_FORALL_…(_cast)`),
+    whose entries nobody expands. '' for none."""
+    kept: list[tuple[re.Pattern[str], str]] | None = facts.kept.get("pasting_macros")
+    if kept is None:
+        kept = facts.kept["pasting_macros"] = []
+        for key in facts.keys(keys.space(keys.macro(""))):
+            for macro in facts.of_kind(key, "macro"):
+                body = str((macro.fact.detail or {}).get("body") or "")
+                for begin, end in _PASTED.findall(body) if "##" in body else ():
+                    kept.append((re.compile(rf"{begin}\w+{end}"), macro.fact.name))
+    return next((name for pattern, name in kept if pattern.fullmatch(last)), "")
+
+
+_PASTED = re.compile(r"\b[\w&>]+\s+(\w{2,})##\w+(?:##(\w+))?\s*\([^;{}]*\)\s*\{")
+"""A function's head with a pasted name, of which the beginning is written."""

@@ -38,7 +38,7 @@ class Stem(NamedTuple):
 def registered_by_torchgen(facts: Facts, name: str) -> tuple[Generated, ...]:
     """What torchgen registers for an operator (`aten::add.Tensor`); () for one that
     native_functions.yaml does not have, or whose schema cannot be read."""
-    stem = _stem_of(facts, name)
+    stem = stem_of(facts, name)
     siblings = overloads(facts, stem)
     overload = siblings.by_name.get(name)
     if overload is None:
@@ -56,14 +56,15 @@ def overloads(facts: Facts, stem: str) -> Stem:
     found = kept.get(stem)
     if found is None:
         by_name: dict[str, Overload] = {}
-        for base in (stem, f"{stem}_", f"__{stem}__", f"__i{stem}__"):
+        for base in (stem, f"{stem}_", f"__{stem}__", f"__i{stem}__", f"{stem}_functional"):
             for overload in _overloads(facts, base):
                 by_name.setdefault(overload.name, overload)
         found = kept[stem] = Stem(by_name, groups(by_name.values()))
     return found
 
 
-def _stem_of(facts: Facts, name: str) -> str:
+def stem_of(facts: Facts, name: str) -> str:
+    """The stem that an operator of native_functions.yaml belongs to, '' if its schema cannot be read."""
     for definition in facts.definitions(keys.op(name)):
         if definition.fact.name == name and definition.fact.kind == "operator":
             wrapped = (definition.fact.detail or {}).get("autogen_of")

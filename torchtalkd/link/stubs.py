@@ -72,7 +72,9 @@ def kernels(facts: Facts, key: str, name: str = "") -> list[StubKernel]:
     found = []
     for registration in facts.definitions(key):
         fact = registration.fact
-        if fact.kind != "stub_kernel" or registration.file.role != "library" or (name and fact.name != name):
+        if fact.kind != "stub_kernel" or registration.file.role != "library":
+            continue
+        if name and not _is_called(fact.name, name):
             continue
         if fact.detail and fact.detail.get("none"):
             continue
@@ -80,7 +82,7 @@ def kernels(facts: Facts, key: str, name: str = "") -> list[StubKernel]:
         links: list[Link] = []
         for target in facts.targets(registration):
             written = written or target.fact.name
-            scopes = functions.enclosing(fact.name)
+            scopes = functions.enclosing(name or fact.name)
             bodies = functions.functions(facts, target.fact.name, scopes, file=registration.file)
             if fact.detail and fact.detail.get("ufunc"):
                 # The loops over scalars and over vectors have one name and are both meant.
@@ -93,3 +95,17 @@ def kernels(facts: Facts, key: str, name: str = "") -> list[StubKernel]:
         key=lambda k: (order.get(k.registration.fact.dispatch_key, len(order)), k.registration.file.path)
     )
     return found
+
+
+def registered_for(facts: Facts, key: str, name: str) -> set[str]:
+    """The dispatch keys that a stub is registered for, those included that are said to have no kernel."""
+    return {
+        d.fact.dispatch_key
+        for d in facts.definitions(key)
+        if d.fact.kind == "stub_kernel" and d.file.role == "library" and _is_called(d.fact.name, name)
+    }
+
+
+def _is_called(written: str, name: str) -> bool:
+    """`REGISTER_DISPATCH(cpublas::gemm_stub, …)` may say only the end of the name."""
+    return written == name or ("::" in written and name.endswith(f"::{written}"))

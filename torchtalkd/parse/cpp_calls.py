@@ -65,7 +65,7 @@ def not_plain(
         return
     shape = spelling.shapes[keys.last(key)]
     if shape.shape == "register_operators":
-        register_operators.constructor(collector, scope, arguments)
+        register_operators.constructor(collector, scope, arguments, shape.options.get("form", ""))
     else:
         pybind11.constructor(collector, scope, _call_of(arguments), arguments)
 

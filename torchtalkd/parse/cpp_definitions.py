@@ -224,7 +224,7 @@ def construction(collector: Collector, scope: Scope, captures: Captures) -> None
     name = keys.without_template_arguments(collector.slice(node))
     shape = collector.spelling.shapes.get(name.rpartition("::")[2])
     if shape is not None and shape.shape == "register_operators":
-        register_operators.constructor(collector, scope, arguments)
+        register_operators.constructor(collector, scope, arguments, shape.options.get("form", ""))
     elif shape is not None and shape.shape == "pybind11" and "declarator" in captures:
         pybind11.constructor(collector, scope, captures["scope"][0], arguments, captures["declarator"][0])
     else:

@@ -190,6 +190,9 @@ def _bind(context: _Context, binding: PythonBinding, call: _Call) -> bool:
         library = _library(context, binding.library, call.callee, arguments)
         if library is None:
             return False
+    refused = arguments.keyword.get(binding.unless) if binding.unless else None
+    if refused is not None and refused.type == "false":
+        return False
     operands = _operands(context, binding, call, library)
     if not operands:
         return False
@@ -217,7 +220,8 @@ def _bind(context: _Context, binding: PythonBinding, call: _Call) -> bool:
                     column,
                     end_line,
                     owner,
-                    signature=signature,
+                    signature=signature
+                    or (name.rpartition("::")[2] + binding.schema if binding.schema else ""),
                     dispatch_key=dispatch_key,
                     convention=binding.id,
                     detail=detail,
@@ -248,6 +252,9 @@ def _operands(
         if isinstance(value, Chain):
             name = out.resolve(value.written, call.owner)
             operator = operator_of(name, context.operator_namespace) if name else ""
+            if binding.suffix and name:
+                last = keys.last(keys.op(operator) if operator else key_of(name))
+                operator = f"{binding.prefix}{last}{binding.suffix}"
             if binding.operand == _RECEIVER and name and not operator:
                 last = name.rpartition(".")[2]
                 operator = context.registered.get(name) or (binding.prefix and binding.prefix + last)
@@ -265,7 +272,8 @@ def _operands(
             if all(part.isidentifier() for part in value.value.split(".")):
                 found.append((value.node, keys.py(value.value), binding.prefix + value.value))
         else:
-            name = value.value.partition("(")[0].strip() if binding.kind == "schema" else value.value
+            # A whole schema may stand for the operator: add_shape_compute_mapping("aten::f(…) -> …", f).
+            name = value.value.partition("(")[0].strip()
             if "::" not in name:
                 name = f"{library.namespace}::{name}" if library else binding.prefix + name
             if _OPERATOR.fullmatch(name):
@@ -325,8 +333,9 @@ def _detail(
         for value in static_values(node, context.out):
             if isinstance(value, Text):
                 values.append(value.value)
-            elif name := context.out.resolve(value.written, owner):
-                values.append(name)
+            else:
+                name = context.out.resolve(value.written, owner)
+                values.append(name or value.written.decode("utf-8", "replace"))
         if unwrapped(node).type in ("list", "tuple", "set"):
             detail[keyword] = values
         elif values:
@@ -334,8 +343,16 @@ def _detail(
     return detail or None
 
 
+def _put_together(binding: PythonBinding, name: str) -> str:
+    return name.rpartition("::")[2] + binding.schema if binding.schema else ""
+
+
 def _schema(out: Outline, binding: PythonBinding, arguments: Arguments) -> str:
     """`define("f(Tensor x) -> Tensor")`, or `define("ns::f", "(Tensor x) -> Tensor")`."""
+    named = arguments.at(binding.operand) if isinstance(binding.operand, str) else None
+    if named is not None:
+        text = text_of(named, out) or ""
+        return text if "(" in text else ""
     operand = binding.operand if isinstance(binding.operand, int) else 0
     parts = [text_of(node, out) or "" for node in arguments.positional[operand : operand + 2]]
     if not parts:

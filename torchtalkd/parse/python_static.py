@@ -7,6 +7,7 @@ Nothing is computed: what another value decides stays unknown.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from itertools import islice
 from typing import Final, TypeAlias
@@ -113,6 +114,12 @@ def text_of(node: Node, out: Outline, bound: Bound = NONE, *, beginning: bool = 
         return text
     if node.type == "identifier":
         value = _meaning(node, out, bound)
+        if value is None:
+            assigned = _assigned_before(node, out)
+            if assigned is None:
+                return None
+            text = string_of(assigned, out)
+            return text if text is not None else _cut(assigned, out, bound)
         return string_of(value, out) if value is not None else None
     if node.type == "binary_operator":
         left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
@@ -140,6 +147,42 @@ def _formatted(node: Node, out: Outline, bound: Bound, beginning: bool) -> str |
                 return "".join(parts) or None if beginning else None
             parts.append(text)
     return "".join(parts)
+
+
+def _assigned_before(name: Node, out: Outline) -> Node | None:
+    """What a name is assigned in a statement of the same block, before it is used."""
+    written = out.data[name.start_byte : name.end_byte]
+    statement: Node | None = name
+    while statement is not None and (statement.parent is None or statement.parent.type != "block"):
+        statement = statement.parent
+    before = statement.prev_named_sibling if statement is not None else None
+    while before is not None:
+        inner = before.named_children[0] if before.type == "expression_statement" else None
+        left = inner.child_by_field_name("left") if inner is not None and inner.type == "assignment" else None
+        if inner is not None and left is not None and out.data[left.start_byte : left.end_byte] == written:
+            return inner.child_by_field_name("right")
+        before = before.prev_named_sibling
+    return None
+
+
+def _cut(node: Node, out: Outline, bound: Bound) -> str | None:
+    """The beginning of a text up to another: `schema[: schema.index("(")]`, `schema.split("(")[0]`."""
+    value, index = node.child_by_field_name("value"), node.child_by_field_name("subscript")
+    if node.type != "subscript" or value is None or index is None:
+        return None
+    written = out.text(node).replace(" ", "").replace("\n", "")
+    for pattern in (_UP_TO, _SPLIT):
+        match = pattern.fullmatch(written)
+        if match is not None:
+            name = match[1].encode()
+            whole = bound.get(name) or constants(out).get(name)
+            text = string_of(whole, out) if whole is not None else None
+            return text.partition(match["at"])[0] if text is not None and match["at"] in text else None
+    return None
+
+
+_UP_TO: Final = re.compile(r"(\w+)\[0?:\1\.(?:index|find)\(([\"'])(?P<at>[^\"']+)\2\)\]")
+_SPLIT: Final = re.compile(r"(\w+)\.(?:split|partition)\(([\"'])(?P<at>[^\"']+)\2(?:,\d+)?\)\[0\]")
 
 
 def _meaning(name: Node, out: Outline, bound: Bound) -> Node | None:

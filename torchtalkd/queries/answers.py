@@ -6,8 +6,9 @@ scripts: the names of its keys stay.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
-from typing import Any, Final
+from typing import Any, Final, Self
 
 from torchtalkd import keys
 from torchtalkd.store.view import View
@@ -17,6 +18,7 @@ ROLES: Final = (
     "registry",
     "docs",
     "yaml",
+    "entry",
     "structured_meta",
     "structured_impl",
     "native",
@@ -128,6 +130,22 @@ class Standing:
     """Whether the index holds every file of the tree."""
     unread: tuple[str, ...] = ()
     """Entries of the yaml files that could not be read, as `file:line: why`: an operator may be missing."""
+
+
+class Standalone:
+    """An answer with a form of its own: what it must say for the daemon to check it against the disk."""
+
+    __slots__ = ()
+    standing: Standing
+
+    @property
+    def cited(self) -> Iterable[str]:
+        """The files that it names, from the root."""
+        raise NotImplementedError
+
+    def without(self, moved: frozenset[str]) -> Self:
+        """Without what it says of files that moved on while it was made."""
+        raise NotImplementedError
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from torchtalkd import keys
 from torchtalkd.facts import File, FiledDefinition
 from torchtalkd.link import operators
 from torchtalkd.link.made_functions import made_functions
+from torchtalkd.queries import problem_registrations
 from torchtalkd.store.view import View
 
 
@@ -21,7 +22,7 @@ class Broken(NamedTuple):
     """One finding."""
 
     code: str
-    """no-kernel or no-operator."""
+    """no-kernel, no-operator, registered-twice or no-fake."""
     line: int
     column: int
     name: str
@@ -34,7 +35,46 @@ def broken(view: View, file: File) -> list[Broken]:
         return []
     if file.language == "native_functions":
         return list(_entries(view, file))
-    return list(_registrations(view, file)) if file.language in ("cpp", "cuda", "objcpp") else []
+    if file.language == "derivatives":
+        return list(_derivatives(view, file))
+    if file.language in ("cpp", "cuda", "objcpp"):
+        return sorted(
+            (*_registrations(view, file), *_dispatched(view, file)), key=lambda b: (b.line, b.column)
+        )
+    return []
+
+
+def _derivatives(view: View, file: File) -> Iterator[Broken]:
+    if not view.keys_of_kind("operator"):
+        return
+    for definition in view.definitions_in(file):
+        fact = definition.fact
+        if fact.kind == "derivative" and operators.entry(view, fact.name) is None:
+            message = f"no entry of native_functions.yaml declares {fact.name}"
+            yield Broken("no-operator", fact.line, fact.column, fact.name.rpartition("::")[2], message)
+
+
+def _dispatched(view: View, file: File) -> Iterator[Broken]:
+    """What the dispatcher would find wrong with the operators that a file declares or registers."""
+    bases: dict[str, FiledDefinition] = {}
+    for definition in view.definitions_in(file):
+        if definition.fact.kind in ("registration", "schema"):
+            bases.setdefault(keys.last(definition.fact.key), definition)
+    families = [
+        family
+        for base in bases
+        if base != "*"
+        for family in operators.families(view, base)
+        if not operators.is_hole(family.namespace)
+    ]
+    for code, found in (
+        ("registered-twice", problem_registrations.registered_twice(view, families)),
+        ("no-fake", problem_registrations.without_fake(view, families)),
+    ):
+        for finding in found:
+            if finding.file == file.path:
+                name = keys.operator_name(finding.operator).base
+                yield Broken(code, finding.line, finding.column, name, finding.message)
 
 
 def _entries(view: View, file: File) -> Iterator[Broken]:

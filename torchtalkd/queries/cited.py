@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import TypeVar, cast
+from typing import Any, TypeVar, cast
 
-from torchtalkd.queries.answers import Answer, Standing, StatusAnswer
+from torchtalkd.queries.answers import Answer, Standalone, Standing, StatusAnswer
 
 T = TypeVar("T")
 
@@ -34,6 +34,9 @@ def _cited(value: object) -> Iterator[tuple[str, str]]:
             yield from ((other.root, _file_of(said)) for said in other.standing.unread)
     elif isinstance(value, StatusAnswer):
         yield from (("", sample[0]) for sample in value.problem_samples)
+        yield from (("", _file_of(said)) for said in value.standing.unread)
+    elif isinstance(value, Standalone):
+        yield from (("", path) for path in value.cited)
         yield from (("", _file_of(said)) for said in value.standing.unread)
     elif isinstance(value, tuple):
         for part in value:
@@ -69,6 +72,9 @@ def without(value: T, moved: Mapping[str, frozenset[str]]) -> T:
     if isinstance(value, StatusAnswer):
         samples = tuple(sample for sample in value.problem_samples if sample[0] not in own)
         return cast(T, replace(value, problem_samples=samples, standing=_known(value.standing, own)))
+    if isinstance(value, Standalone):
+        left = cast(Any, value.without(own))
+        return cast(T, replace(left, standing=_known(left.standing, own)))
     if isinstance(value, tuple) and type(value) is tuple:
         return cast(T, tuple(without(part, moved) for part in value))
     return value

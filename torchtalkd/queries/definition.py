@@ -14,6 +14,7 @@ from typing import Final
 from torchtalkd import keys
 from torchtalkd.facts import FiledDefinition
 from torchtalkd.link import operators
+from torchtalkd.link.library_blocks import target_functions
 from torchtalkd.queries import trace_kernels
 from torchtalkd.queries.answers import Item, Subject
 from torchtalkd.queries.collect import place_of
@@ -21,7 +22,7 @@ from torchtalkd.queries.meant import Meant
 from torchtalkd.queries.overloads import overloads
 from torchtalkd.queries.trace_composite import is_composite
 from torchtalkd.queries.trace_names import role_of
-from torchtalkd.queries.trace_registrations import registration_items, target_functions
+from torchtalkd.queries.trace_registrations import registration_items
 from torchtalkd.queries.trace_yaml import yaml_items
 from torchtalkd.store.view import View
 

@@ -23,6 +23,7 @@ from torchtalkd.queries.trace_layers import layer_items, test_items
 from torchtalkd.queries.trace_names import name_items
 from torchtalkd.queries.trace_python import python_items
 from torchtalkd.queries.trace_registrations import registration_items
+from torchtalkd.queries.trace_table import table_items
 from torchtalkd.queries.trace_yaml import yaml_items
 from torchtalkd.store.view import View
 
@@ -108,5 +109,6 @@ def _yaml(view: View, family: Family, overloads: frozenset[str]) -> Iterator[Ite
 
 
 def _dispatch(view: View, family: Family, overloads: frozenset[str]) -> Iterator[Item]:
+    yield from table_items(view, family, overloads)
     yield from kernel_items(view, family, overloads)
     yield from registration_items(view, family, overloads)

@@ -8,9 +8,9 @@ from typing import Final
 
 from torchtalkd import keys
 from torchtalkd.facts import FiledDefinition
-from torchtalkd.link import functions, python_names, targets
+from torchtalkd.link import functions, library_blocks, python_names, targets
 from torchtalkd.link.source import Link
-from torchtalkd.queries import trace_kernels, trace_registrations
+from torchtalkd.queries import trace_kernels
 from torchtalkd.queries.answers import Item
 from torchtalkd.queries.collect import place_of
 from torchtalkd.store.view import View
@@ -35,11 +35,11 @@ def implementations(view: View, binding: FiledDefinition) -> list[Link]:
         if keys.space(target.fact.key) != keys.space(keys.cpp("")):
             continue
         if is_class:
-            scopes = trace_registrations.scopes_of(view, binding)
+            scopes = library_blocks.scopes_of(view, binding)
             classes = functions.functions(view, target.fact.name, scopes, file=binding.file, kinds=("class",))
             found.extend(functions.as_links(classes, "declared"))
         else:
-            found.extend(trace_registrations.target_functions(view, target.fact.name, binding))
+            found.extend(library_blocks.target_functions(view, target.fact.name, binding))
     return found
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from torchtalkd import keys
 from torchtalkd.facts import FiledDefinition
-from torchtalkd.link import autograd, functions, operators, python_reach, targets
+from torchtalkd.link import autograd, functions, library_blocks, operators, python_reach, targets
 from torchtalkd.queries import (
     trace_bindings,
     trace_body,
@@ -187,7 +187,7 @@ def meant(view: View, owner: FiledDefinition, written: str) -> list[int]:
     if fact.kind == "stub_kernel":
         scopes = functions.enclosing(fact.name)
         return [d.id for d in functions.functions(view, written, scopes, file=owner.file)]
-    return [link.definition.id for link in trace_registrations.target_functions(view, written, owner)]
+    return [link.definition.id for link in library_blocks.target_functions(view, written, owner)]
 
 
 def _binding(view: View, owner: FiledDefinition, evidence: str, named: FiledDefinition) -> Iterator[Item]:

@@ -6,10 +6,15 @@ import json
 from dataclasses import fields
 from typing import Any, Final
 
-from torchtalkd.facts import DispatchKeys, Rules, Torchgen
+from torchtalkd.facts import Build, DispatchKeys, PythonRegistrations, Rules, Torchgen
 
-_TABLES: Final[dict[str, type[Any]]] = {"torchgen": Torchgen, "dispatch": DispatchKeys}
-"""Fields of Rules that are tables of their own."""
+_TABLES: Final[dict[str, type[Any]]] = {
+    "torchgen": Torchgen,
+    "dispatch": DispatchKeys,
+    "python": PythonRegistrations,
+    "builds": Build,
+}
+"""Fields of Rules that are tables of their own, or lists of such."""
 
 
 def rules_of(text: str) -> Rules:
@@ -26,5 +31,12 @@ def _thawed(cls: type[Any], raw: dict[str, Any]) -> Any:
             return tuple(value)
         return {name: frozen(inner) for name, inner in value.items()} if isinstance(value, dict) else value
 
-    names = [field.name for field in fields(cls) if field.name in raw]
-    return cls(**{n: _thawed(_TABLES[n], raw[n]) if n in _TABLES else frozen(raw[n]) for n in names})
+    def value(name: str) -> Any:
+        written = raw[name]
+        if cls is not Rules or name not in _TABLES:
+            return frozen(written)
+        if isinstance(written, list):
+            return tuple(_thawed(_TABLES[name], item) for item in written)
+        return _thawed(_TABLES[name], written)
+
+    return cls(**{field.name: value(field.name) for field in fields(cls) if field.name in raw})

@@ -7,12 +7,17 @@ command's own process.
 from __future__ import annotations
 
 import json
+import sys
 from argparse import Namespace
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Final
+from typing import Any, Final, NamedTuple
 
-from torchtalkd.frontends.command.opening import asked_across, chosen
+from torchtalkd.frontends.command import dispatch as dispatched
+from torchtalkd.frontends.command import ops as listed
+from torchtalkd.frontends.command import problems as found
+from torchtalkd.frontends.command import way as ways
+from torchtalkd.frontends.command.opening import asked, asked_across, chosen
 from torchtalkd.frontends.command.told import Told, printed
 from torchtalkd.frontends.text import as_text
 from torchtalkd.queries import across
@@ -35,6 +40,31 @@ def search(arguments: Namespace) -> int:
     return _run(arguments)
 
 
+def dispatch(arguments: Namespace) -> int:
+    """Shows which kernels run; 1 for an operator or a key that does not exist, 2 for a wrong call."""
+    if not arguments.names and not arguments.all:
+        print("torchtalkd: name an operator, or say --all", file=sys.stderr)
+        return 2
+    return _run(arguments)
+
+
+def ops(arguments: Namespace) -> int:
+    """Lists operators by what they have and lack; 1 for a key that does not exist."""
+    return _run(arguments)
+
+
+def problems(arguments: Namespace) -> int:
+    """Lists what cannot be right; 1 if there is anything."""
+    return _run(arguments)
+
+
+def own_question(arguments: Namespace) -> Callable[[View], Any] | None:
+    """What the arguments of a command ask whose answer has a form of its own; None for `trace` and
+    `search`, which may look into other trees."""
+    own = _own(arguments)
+    return own.question(arguments) if own is not None else None
+
+
 def question(arguments: Namespace) -> Callable[[View, Others], Answer]:
     """What the arguments of `trace` or `search` ask."""
     if arguments.command == "trace":
@@ -47,8 +77,12 @@ def question(arguments: Namespace) -> Callable[[View, Others], Answer]:
     )
 
 
-def told(answer: Answer, arguments: Namespace) -> Told:
+def told(answer: Any, arguments: Namespace) -> Told:
     """An answer as the command says it, or on stderr why there is none."""
+    own = _own(arguments)
+    if own is not None:
+        return own.told(answer, arguments)
+    assert isinstance(answer, Answer)
     whole = False
     if arguments.command == "trace":
         whole = bool(arguments.all or arguments.limit)
@@ -69,5 +103,30 @@ def told(answer: Answer, arguments: Namespace) -> Told:
 
 def _run(arguments: Namespace) -> int:
     root = chosen(arguments)
+    own = own_question(arguments)
+    if own is not None:
+        return printed(told(asked(root, lambda index: own(index.view)), arguments))
     answer = asked_across(root, question(arguments), all_roots=arguments.all_roots, base=arguments.base)
     return printed(told(answer, arguments))
+
+
+class _Asked(NamedTuple):
+    question: Callable[[Namespace], Callable[[View], Any]]
+    told: Callable[[Any, Namespace], Told]
+
+
+_OWN: Final = {
+    "dispatch": _Asked(dispatched.question, dispatched.told),
+    "ops": _Asked(listed.question, listed.told),
+    "problems": _Asked(found.question, found.told),
+}
+"""Commands whose answers have a form of their own → the module with their `question` and `told`."""
+_WAY: Final = _Asked(ways.question, ways.told)
+ASKS: Final = frozenset({"trace", "search", *_OWN})
+"""The commands that are one question."""
+
+
+def _own(arguments: Namespace) -> _Asked | None:
+    if arguments.command == "trace" and arguments.path:
+        return _WAY
+    return _OWN.get(arguments.command)

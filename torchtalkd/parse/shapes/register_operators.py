@@ -21,12 +21,13 @@ METHODS: Final = ("op",)
 _KEY = re.compile(r"\bDispatchKey::(\w+)|\bkernel[^()]*\(\s*(?:c10::)?DispatchKey::(\w+)")
 
 
-def constructor(collector: Collector, scope: Scope, arguments: Node) -> None:
-    """`RegisterOperators reg("ns::f", &f)` or `Operator("aten::f(…)", f)`: one registration."""
+def constructor(collector: Collector, scope: Scope, arguments: Node, form: str = "") -> None:
+    """`RegisterOperators reg("ns::f", &f)` or `Operator("aten::f(…)", f)` (form operator): one
+    registration. Only the interpreter knows the latter: detail.interpreter."""
     values = collector.arguments(arguments)
     text = literal(collector, values[0]) if values else None
     if text is not None and "::" in text:
-        _register(collector, scope, text, values)
+        _register(collector, scope, text, values, interpreter=form == "operator")
 
 
 def method(collector: Collector, scope: Scope, call: Node, name: str, arguments: Node) -> bool:
@@ -41,7 +42,9 @@ def method(collector: Collector, scope: Scope, call: Node, name: str, arguments:
     return True
 
 
-def _register(collector: Collector, scope: Scope, text: str, values: list[Node]) -> None:
+def _register(
+    collector: Collector, scope: Scope, text: str, values: list[Node], *, interpreter: bool = False
+) -> None:
     name = str(keys.operator_name(text))
     key, target = CATCH_ALL, None
     for value in values[1:]:
@@ -63,7 +66,12 @@ def _register(collector: Collector, scope: Scope, text: str, values: list[Node])
         signature=text if "(" in text else "",
         dispatch_key=key if target is not None else "",
         convention="register_operators",
-        detail={**scope.stands_in(), **({"lambda": True} if is_lambda else {})} or None,
+        detail={
+            **scope.stands_in(),
+            **({"lambda": True} if is_lambda else {}),
+            **({"interpreter": True} if interpreter else {}),
+        }
+        or None,
     )
     if target is not None and target.name:
         collector.target(ordinal, target.name, target.offset)
