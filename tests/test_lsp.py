@@ -104,7 +104,7 @@ def test_a_link_says_what_it_is_from(editor: Editor, script: str) -> None:
 
 def test_implementation_is_every_kernel(editor: Editor, script: str) -> None:
     found = places(ask(editor, "implementation", script, SCRIPT, "torch.mm", 6))
-    assert MM in found and any(name == "Blas.cu" for name, _ in found)
+    assert found[0] == MM and any(name == "Blas.cu" for name, _ in found), "CPU before CUDA"
     found = places(ask(editor, "implementation", script, SCRIPT, "x.mul_", 2))
     assert {"BinaryOpsKernel.cpp", "BinaryMulKernel.cu"} <= {name for name, _ in found}
 

@@ -48,15 +48,16 @@ def _of(view: View, subject: Subject, meant: Meant) -> Iterator[Item]:
 
 
 def kernels(view: View, subject: Subject, entries: list[FiledDefinition]) -> Iterator[Item]:
-    """The kernels of some overloads of an operator: of yaml, then of code."""
+    """The kernels of some overloads of an operator: of yaml in the order of the backends, then of code."""
     family = operators.family(view, subject.name)
     if family is None:
         return
     names = frozenset(family.full_name(entry) for entry in entries) or frozenset(subject.overloads)
-    for entry in entries:
-        if entry.fact.kind == "operator":
-            for row in trace_kernels.rows(view, entry):
-                yield from trace_kernels.row_items(view, row)
+    rows = [r for e in entries if e.fact.kind == "operator" for r in trace_kernels.rows(view, e)]
+    order = {backend: number for number, backend in enumerate(view.rules.backends)}
+    # The backends that most people mean come first, whichever overload's line they stand in.
+    for row in sorted(rows, key=lambda r: order.get(r.registration.fact.dispatch_key, len(order))):
+        yield from trace_kernels.row_items(view, row)
     for item in registration_items(view, family, names):
         if item.role in _KERNELS and keys.cpp_last(item.symbol):
             yield item
