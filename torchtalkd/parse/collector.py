@@ -264,7 +264,8 @@ _BETWEEN = r"(?:\s|//[^\n]*\n|/\*.*?\*/)*"
 """White space and comments around a literal."""
 _STRING = re.compile(
     _BETWEEN
-    + r'(?:(?:u8|[uUL])?R"(?P<mark>[^()\\\s]{0,16})\((?P<raw>.*?)\)(?P=mark)"|(?:u8|[uUL])?"(?P<plain>(?:[^"\\]|\\.)*)")'
+    + r'(?:(?:u8|[uUL])?R"(?P<mark>[^()\\\s]{0,16})\((?P<raw>.*?)\)(?P=mark)"'
+    + r'|(?:u8|[uUL])?"(?P<plain>(?:[^"\\]|\\.)*)")'
     + _BETWEEN,
     re.DOTALL,
 )
