@@ -572,3 +572,13 @@ def test_a_small_name_is_blanked_only_as_a_whole_word() -> None:
         "(int* a) -> void",
         "(int not_restrict) -> void",
     ]
+
+
+def test_a_comment_may_stand_before_a_schema() -> None:
+    source = """TORCH_LIBRARY(ns, m) {
+  m.def(TORCH_SELECTIVE_SCHEMA( // old
+      "f(Tensor x) "  /* so */ "-> Tensor"));
+}
+"""
+    schema = one(facts_of(source), "schema")
+    assert (schema.name, schema.signature) == ("ns::f", "f(Tensor x) -> Tensor")

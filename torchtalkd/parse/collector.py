@@ -260,8 +260,13 @@ def string_value(text: str) -> str | None:
     return "".join(found) if found else None
 
 
+_BETWEEN = r"(?:\s|//[^\n]*\n|/\*.*?\*/)*"
+"""White space and comments around a literal."""
 _STRING = re.compile(
-    r'\s*(?:(?:u8|[uUL])?R"(?P<mark>[^()\\\s]{0,16})\((?P<raw>.*?)\)(?P=mark)"|(?:u8|[uUL])?"(?P<plain>(?:[^"\\]|\\.)*)")\s*',
+    _BETWEEN
+    + r'(?:(?:u8|[uUL])?R"(?P<mark>[^()\\\s]{0,16})\((?P<raw>.*?)\)(?P=mark)"'
+    + r'|(?:u8|[uUL])?"(?P<plain>(?:[^"\\]|\\.)*)")'
+    + _BETWEEN,
     re.DOTALL,
 )
 _ESCAPE = re.compile(r"\\(\r?\n|.)", re.DOTALL)

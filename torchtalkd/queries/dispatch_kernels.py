@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-from torchtalkd import keys
 from torchtalkd.facts import FiledDefinition
 from torchtalkd.link import library_blocks, operators
 from torchtalkd.link.registered import Registered
@@ -123,8 +122,3 @@ def _of_row(view: View, one: Registered, entry: FiledDefinition) -> Iterator[Ker
 def _function(definition: FiledDefinition) -> Kernel:
     note = "structured impl" if definition.fact.kind == "structured_impl" else ""
     return Kernel(definition.fact.name, definition.file.path, definition.fact.line, note, definition)
-
-
-def last(kernel: Kernel) -> str:
-    """Its name without namespaces."""
-    return keys.cpp_last(kernel.name) if "::" in kernel.name else kernel.name
