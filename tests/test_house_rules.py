@@ -62,7 +62,6 @@ MAY_IMPORT: Mapping[str, str] = {
     "frontends.lsp": "columns facts keys overlay queries frontends spots store.view store.overlaid",
     "daemon": "*",
     "cli": "*",
-    "dispatcher_arguments": "",
     "__main__": "cli",
     "clients": "columns wire",
 }

@@ -16,7 +16,8 @@ import sys
 from types import ModuleType
 from typing import NoReturn
 
-from torchtalkd import __version__, dispatcher_arguments
+from torchtalkd import __version__
+from torchtalkd.frontends.command import dispatcher_arguments
 from torchtalkd.frontends.command.snapshot_arguments import add_snapshots
 
 COMMANDS = {
