@@ -293,6 +293,7 @@ def test_a_command_that_asks_the_daemon_imports_next_to_nothing(home: Home, mini
         "torchtalkd.frontends",
         "torchtalkd.frontends.command",
         "torchtalkd.frontends.command.dispatcher_arguments",
+        "torchtalkd.frontends.command.harness_arguments",
         "torchtalkd.frontends.command.remote",
         "torchtalkd.frontends.command.snapshot_arguments",
         "torchtalkd.run_folder",

@@ -18,6 +18,7 @@ from typing import NoReturn
 
 from torchtalkd import __version__
 from torchtalkd.frontends.command import dispatcher_arguments
+from torchtalkd.frontends.command.harness_arguments import add_harness
 from torchtalkd.frontends.command.snapshot_arguments import add_snapshots
 
 COMMANDS = {
@@ -308,7 +309,7 @@ def parser(first: str = "") -> argparse.ArgumentParser:
         _wait(asking)
         _query(asking)
 
-    _harness(commands)
+    add_harness(command, tree=_tree, json=_json, filled=_filled)
 
     _json(command("roots", "List the source trees that are remembered or indexed"))
 
@@ -324,35 +325,6 @@ def parser(first: str = "") -> argparse.ArgumentParser:
     forget = command("forget", "Forget a source tree and delete its index")
     forget.add_argument("path")
     return parser
-
-
-def _harness(commands: argparse._SubParsersAction[_Parser]) -> None:
-    """The commands about manifests."""
-    about = "Manifests: list and show them, draft one, check a tree's index against one"
-    group = commands.add_parser("harness", help=about, description=f"{about}.", allow_abbrev=False)
-    parts = group.add_subparsers(prog="torchtalkd harness", dest="part", required=True, metavar="COMMAND")
-
-    def part(name: str, help: str) -> _Parser:
-        made = parts.add_parser(name, help=help, description=f"{help}.", allow_abbrev=False)
-        made.set_defaults(command=f"harness {name}")
-        _tree(made)
-        return made
-
-    _json(part("list", "List the harnesses, and say which one the source is read with"))
-    show = part("show", "Show all values of a harness, each with the file and line that it comes from")
-    show.add_argument("name", type=_filled)
-    _json(show)
-    new = part("new", "Draft a manifest from a source tree (default: the current folder)")
-    new.add_argument("name", type=_filled, help="a name for the harness")
-    new.add_argument("--print", action="store_true", help="print it, write no file")
-    new.add_argument(
-        "-o", dest="output", metavar="FILE", help="write it there, not to .torchtalk.toml of the source"
-    )
-    new.add_argument("--force", action="store_true", help="replace a file that is there")
-    verify = part("verify", "Check the index against expected minimums and anchors; 1 if it falls short")
-    verify.add_argument("--anchors", metavar="FILE", help="which name leads to which file (YAML)")
-    verify.add_argument("--all", action="store_true", help="show every place that no convention matched")
-    _json(verify)
 
 
 def _across(parser: argparse.ArgumentParser) -> None:
