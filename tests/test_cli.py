@@ -262,7 +262,7 @@ def test_build_says_what_it_did(run: Run, mini_tree: Path) -> None:
     assert "unchanged" in run("index", "build", "--source", mini_tree, "--no-wait").out
     (mini_tree / "torch" / "functional.py").unlink()
     assert "0 read, 1 removed" in run("index", "build", "--source", mini_tree).out
-    assert [path.name[:8] for path in cache_home(os.environ).iterdir()] == ["v2-mini-"]
+    assert [path.name[2:8] for path in cache_home(os.environ).iterdir()] == ["-mini-"]
     built = json.loads(run("index", "build", "--source", mini_tree, "--json").out)
     assert built["by_name"]["waiting"] == 0
     assert built["built"]["parsed"] == 0
