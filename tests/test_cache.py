@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -55,7 +56,7 @@ def test_a_damaged_index_is_listed_all_the_same(environ: dict[str, str], tmp_pat
 def test_dropping_leaves_foreign_files(environ: dict[str, str], tmp_path: Path) -> None:
     root, other = tmp_path / "tree", tmp_path / "other"
     folder, kept = made(root, environ), made(other, environ)
-    old = folder.with_name(folder.name.replace("v2-", "v0-"))
+    old = folder.with_name(re.sub(r"^v\d+-", "v0-", folder.name))
     old.mkdir()
     (old / "index.db").write_bytes(b"of an older format")
     (folder / "notes.txt").write_text("mine", "utf-8")

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from torchtalkd.conventions import detect, known, load, python_name_of, values
+from torchtalkd.conventions import ManifestError, detect, known, load, python_name_of, values
 from torchtalkd.conventions.files import ignored, language_of, role_of
 from torchtalkd.conventions.globs import matches
 from torchtalkd.conventions.versions import condition_fault, version_matches
@@ -74,10 +74,14 @@ def test_bindings_with_paths_are_tried_first(tmp_path: Path) -> None:
 
 
 def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
-    for name in ("version.txt", "setup.py", ".torchtalk.toml"):
+    for name in ("version.txt", "setup.py"):
         os.mkfifo(tmp_path / name)
     assert load("pytorch", tree=tmp_path).rules.version == ""
     assert "torch-extension" not in detect(tmp_path)
+    os.mkfifo(tmp_path / ".torchtalk.toml")
+    for asked in (lambda: load("pytorch", tree=tmp_path), lambda: detect(tmp_path)):
+        with pytest.raises(ManifestError, match="a pipe"):
+            asked()
 
 
 def test_a_release_applies_to_its_versions_only(tmp_path: Path) -> None:

@@ -21,6 +21,7 @@ def test_the_worker_at_hand_is_the_one_that_reads_a_save(mini_tree: Path, tmp_pa
         "named": True,
         "folder": str(tmp_path / "index"),
         "since": 0,
+        "again": [],
         "workers": 1,
         "verify": False,
     }
