@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import itertools
+from collections import deque
 from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
@@ -51,9 +52,9 @@ class Scope:
         self._collect(body)
 
     def _collect(self, body: Iterable[ast.stmt]) -> None:
-        waiting: list[ast.AST] = list(body)
+        waiting: deque[ast.AST] = deque(body)
         while waiting:
-            node = waiting.pop(0)
+            node = waiting.popleft()
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
                 self.functions[node.name] = node
                 continue

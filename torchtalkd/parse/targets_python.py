@@ -12,8 +12,11 @@ from __future__ import annotations
 import ast
 import re
 import warnings
-from collections.abc import Iterable, Iterator
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import lru_cache
+from typing import Final
 
 from torchtalkd import keys
 from torchtalkd.conventions.values import Conventions, Targets
@@ -32,7 +35,8 @@ def with_targets(facts: FileFacts, data: bytes, conventions: Conventions) -> Fil
     A text that is no Python of this interpreter's version has none. Never raises.
     """
     targets = conventions.targets
-    if not _promising(targets, data):
+    lines = _promising_lines(targets, data)
+    if not lines:
         return facts
     try:
         with warnings.catch_warnings():
@@ -43,7 +47,7 @@ def with_targets(facts: FileFacts, data: bytes, conventions: Conventions) -> Fil
         return facts
     found = TargetFacts(len(facts.definitions))
     outermost, module = scope_of_module(tree), module_name(facts.path, conventions.python.roots)
-    for scope, node, assigned in _nodes(tree, outermost):
+    for scope, node, assigned in _nodes(tree, outermost, lines):
         if not isinstance(node, ast.Call):
             _builder(found, targets, outermost, node)
         elif getattr(node.func, "attr", "") == LOAD_LIBRARY:
@@ -68,7 +72,7 @@ def _loaded_as(found: TargetFacts, tree: ast.Module) -> dict[bytes, str]:
         if d.scope < 0 and d.kind == "module" and d.key == keys.target(d.name)
     }
     known: dict[bytes, str] = {}
-    for node in ast.walk(tree):
+    for node in _around(tree, sorted({line for line, _ in lines})):
         inner, written = None, ""
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
             inner, written = node.value, node.targets[0].id
@@ -94,24 +98,58 @@ def _of_loaded(references: Iterable[Reference], data: bytes, known: dict[bytes, 
 
 
 _OWNER = re.compile(rb"(?<![\w.])(\w+(?:\(\))?)\.$")
-_WORDS: dict[Targets, tuple[bytes, ...]] = {}
+_ANYTHING: Final = range(1 << 30)
+"""Lines, where any may have a target."""
 
 
-def _promising(targets: Targets, data: bytes) -> bool:
-    """Whether a text has a word that a target's text must have: nine files in ten are not looked at again."""
-    words = _WORDS.get(targets)
-    if words is None:
-        _WORDS.clear()
-        named = [*targets.extensions, *(["cpp_extension", LOAD_LIBRARY] if targets.loaders else [])]
-        short = [word for word in named if not any(other != word and other in word for other in named)]
-        if targets.builder_sources:
-            short.append(f"def {targets.builder_sources}(")
-        words = _WORDS[targets] = tuple(word.encode() for word in short)
-    return any(word in data for word in words)
+@lru_cache(maxsize=4)
+def _patterns(targets: Targets) -> tuple[tuple[bytes, ...], re.Pattern[bytes], re.Pattern[bytes]]:
+    """Words of which a text with a target has one; what it must have; and what it has where the call may
+    stand under another name."""
+    words = [*targets.extensions, *(["cpp_extension", LOAD_LIBRARY] if targets.loaders else [])]
+    words = [word for word in words if not any(other != word and other in word for other in words)]
+    if targets.builder_sources:
+        words.append(f"def {targets.builder_sources}(")
+    never = "(?!)"
+    loads = rf"\b(?:{'|'.join(targets.loaders)})\s*\(" if targets.loaders else never
+    extends = rf"\b(?:{'|'.join(targets.extensions)})\b" if targets.extensions else never
+    builds = rf"\bdef {targets.builder_sources}\(" if targets.builder_sources else never
+    library = rf"\b{LOAD_LIBRARY}\b" if targets.loaders else never
+    wanted = re.compile(rf"(?P<loads>{loads})|{extends}|{builds}|{library}".encode())
+    quick = tuple(word.encode() for word in words)
+    return quick, wanted, re.compile(rf"{extends}(?!\s*\()".encode())
 
 
-def _nodes(tree: ast.Module, module: Scope) -> Iterator[tuple[Scope, ast.Call | ast.ClassDef, str]]:
-    """Each call with the scope it stands in and the module-level variable it is assigned to; each class."""
+def _promising_lines(targets: Targets, data: bytes) -> Sequence[int]:
+    """The lines (from 1) on which a target may be, in order: nine files in ten have none and are not looked
+    at again, and of a long one only what is around these lines."""
+    words, wanted, renamed = _patterns(targets)
+    if not any(word in data for word in words):
+        return ()
+    may_load = b"cpp_extension" in data
+    found = [m for m in wanted.finditer(data) if may_load or m["loads"] is None]
+    if not found:
+        return ()
+    if any(b"import" not in _line_at(data, m.start()) for m in renamed.finditer(data)):
+        # An extension class by another name: where that is called, its own name need not stand.
+        return _ANYTHING
+    lines, line, last = [], 1, 0
+    for match in found:
+        line += data.count(b"\n", last, match.start())
+        last = match.start()
+        lines.append(line)
+    return lines
+
+
+def _line_at(data: bytes, offset: int) -> bytes:
+    return data[data.rfind(b"\n", 0, offset) + 1 : offset]
+
+
+def _nodes(
+    tree: ast.Module, module: Scope, lines: Sequence[int]
+) -> Iterator[tuple[Scope, ast.Call | ast.ClassDef, str]]:
+    """Each call with the scope it stands in and the module-level variable it is assigned to; each class:
+    in the statements around the lines."""
     assigned = {
         id(statement.value): statement.targets[0].id
         for statement in tree.body
@@ -120,6 +158,8 @@ def _nodes(tree: ast.Module, module: Scope) -> Iterator[tuple[Scope, ast.Call | 
     waiting: list[tuple[ast.AST, Scope]] = [(tree, module)]
     while waiting:
         node, scope = waiting.pop()
+        if not _is_around(node, lines):
+            continue
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             scope = scope.inner(node)
         elif isinstance(node, ast.ClassDef):
@@ -127,6 +167,24 @@ def _nodes(tree: ast.Module, module: Scope) -> Iterator[tuple[Scope, ast.Call | 
         elif isinstance(node, ast.Call):
             yield scope, node, assigned.get(id(node), "")
         waiting.extend((child, scope) for child in reversed(list(ast.iter_child_nodes(node))))
+
+
+def _around(tree: ast.AST, lines: Sequence[int]) -> Iterator[ast.AST]:
+    """The nodes of the statements around some lines."""
+    waiting = [tree] if lines else []
+    while waiting:
+        node = waiting.pop()
+        if _is_around(node, lines):
+            yield node
+            waiting.extend(ast.iter_child_nodes(node))
+
+
+def _is_around(node: ast.AST, lines: Sequence[int]) -> bool:
+    """Whether a statement has one of the lines; what is no statement is taken to."""
+    if not isinstance(node, ast.stmt):
+        return True
+    following = bisect_left(lines, node.lineno)
+    return following < len(lines) and lines[following] <= (node.end_lineno or node.lineno)
 
 
 def _call(
