@@ -12,7 +12,7 @@ from typing import Any, Final, cast
 
 from torchtalkd.columns import Change, Encoding, changed, lines_of
 
-from .messages import PARSE_ERROR, Dialect, error, is_request
+from .messages import PARSE_ERROR, Dialect, Exchange, error, is_request, key
 
 SERVER_CANCELLED: Final = -32802
 """The code for a request that the daemon took with it (LSP 3.17, `ErrorCodes.ServerCancelled`)."""
@@ -74,14 +74,11 @@ def framed(body: bytes) -> bytes:
     return b"Content-Length: %d\r\n\r\n%s" % (len(body), body)
 
 
-class Session:
-    """One editor's conversation: what it waits for, how it began, what its texts are."""
+class Session(Exchange):
+    """One editor's conversation, and what its texts are."""
 
     def __init__(self) -> None:
-        self.pending: dict[str, Any] = {}
-        self._initialize: dict[str, Any] | None = None
-        self._unanswered: bytes = b""
-        self._initialized: bytes = b""
+        super().__init__()
         self._configuration: bytes = b""
         self._encoding: Encoding = "utf-16"
         self._folders: list[dict[str, Any]] | None = None
@@ -90,16 +87,6 @@ class Session:
         self._progress: dict[str, Any] = {}
         """Tokens whose progress has begun and not ended."""
         self._down = False
-
-    @property
-    def begins(self) -> bool:
-        """Whether the first `initialize` has no answer yet."""
-        return bool(self._unanswered)
-
-    @property
-    def waits(self) -> bool:
-        """Whether the editor waits for an answer."""
-        return bool(self.pending or self._unanswered)
 
     @property
     def exit(self) -> int:
@@ -112,14 +99,13 @@ class Session:
 
     def asked(self, message: dict[str, Any], body: bytes) -> None:
         """Takes note of what the editor sends."""
-        method = message.get("method")
-        if method == "initialize" and self._initialize is None and "id" in message:
-            self._initialize, self._unanswered = message, body
+        if self._is_beginning(message, body):
             return
+        method = message.get("method")
         if method == "shutdown" and is_request(message):
             self._down = True
         if is_request(message):
-            self.pending[_key(message["id"])] = message["id"]
+            self.pending[key(message["id"])] = message["id"]
         elif method == "initialized":
             self._initialized = body
         elif isinstance(method, str) and isinstance(message.get("params"), dict):
@@ -156,19 +142,14 @@ class Session:
             params = message.get("params") or {}
             kind = (params.get("value") or {}).get("kind") if isinstance(params.get("value"), dict) else None
             if kind == "begin":
-                self._progress[_key(params.get("token"))] = params.get("token")
+                self._progress[key(params.get("token"))] = params.get("token")
             elif kind == "end":
-                self._progress.pop(_key(params.get("token")), None)
+                self._progress.pop(key(params.get("token")), None)
         if method is not None or "id" not in message:
             return
-        if self._unanswered and self._initialize and _key(message["id"]) == _key(self._initialize["id"]):
-            self._unanswered = b""
-            if "error" in message:
-                self._initialize = None
-            else:
-                capabilities = (message.get("result") or {}).get("capabilities") or {}
-                self._encoding = cast(Encoding, capabilities.get("positionEncoding") or "utf-16")
-        self.pending.pop(_key(message["id"]), None)
+        if self._is_answer(message) and "error" not in message:
+            capabilities = (message.get("result") or {}).get("capabilities") or {}
+            self._encoding = cast(Encoding, capabilities.get("positionEncoding") or "utf-16")
 
     def hides(self, message: dict[str, Any]) -> bool:
         """Whether a message answers the `initialize` that was said again."""
@@ -199,9 +180,7 @@ class Session:
 
     def given_up(self, why: str) -> bytes:
         """An error for the `initialize` that cannot be said anew; the editor may try it again."""
-        asked = self._initialize["id"] if self._initialize else None
-        self._initialize, self._unanswered = None, b""
-        return framed(error(SERVER_CANCELLED, why, asked))
+        return framed(error(SERVER_CANCELLED, why, self._give_up()))
 
     def again(self) -> bytes:
         """What a new daemon must hear: how the session began, and the texts as they are now."""
@@ -239,10 +218,6 @@ def _applied(lines: list[bytes], change: Any, encoding: Encoding) -> list[bytes]
         return changed(lines, Change(*begin, *end, change["text"]), encoding)
     except (KeyError, TypeError, ValueError):
         return lines
-
-
-def _key(id: object) -> str:
-    return json.dumps(id)
 
 
 EDITOR: Final = Dialect(

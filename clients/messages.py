@@ -133,8 +133,9 @@ class Lines:
         return bytes(self._piece)
 
 
-class Session:
-    """One client's conversation: what it waits for, and how it began."""
+class Exchange:
+    """What a client of either protocol waits for, and how it began: an `initialize` that is answered
+    once, then requests by their ids."""
 
     def __init__(self) -> None:
         self.pending: dict[str, Any] = {}
@@ -143,33 +144,6 @@ class Session:
         self._initialized: bytes = b""
         self._unanswered: bytes = b""
         """The first `initialize` while it has no answer."""
-
-    def asked(self, message: dict[str, Any], line: bytes) -> None:
-        """Takes note of what the client sends to the daemon."""
-        method = message.get("method")
-        if method == "initialize" and self._initialize is None and "id" in message:
-            self._initialize, self._unanswered = message, line
-            return
-        if method == "notifications/initialized":
-            self._initialized = line
-        elif method == "notifications/cancelled":
-            # A cancelled request is never answered.
-            parameters = message.get("params")
-            if isinstance(parameters, dict):
-                self.pending.pop(_key(parameters.get("requestId")), None)
-        if is_request(message):
-            self.pending[_key(message["id"])] = message["id"]
-
-    def answered(self, message: dict[str, Any]) -> None:
-        """Takes note of what the daemon sends to the client."""
-        if "method" in message or "id" not in message:
-            return
-        if self._unanswered and self._initialize and _key(message["id"]) == _key(self._initialize["id"]):
-            self._unanswered = b""
-            if "error" in message:
-                # Refused: the client may try again, or speak the newer protocol.
-                self._initialize = None
-        self.pending.pop(_key(message["id"]), None)
 
     @property
     def begins(self) -> bool:
@@ -180,6 +154,55 @@ class Session:
     def waits(self) -> bool:
         """Whether the client waits for an answer."""
         return bool(self.pending or self._unanswered)
+
+    def _is_beginning(self, message: dict[str, Any], body: bytes) -> bool:
+        """Takes note of the first `initialize`; whether this is it."""
+        if message.get("method") != "initialize" or self._initialize is not None or "id" not in message:
+            return False
+        self._initialize, self._unanswered = message, body
+        return True
+
+    def _is_answer(self, message: dict[str, Any]) -> bool:
+        """Takes note of an answer; whether it is that of the first `initialize`."""
+        self.pending.pop(key(message["id"]), None)
+        begun = self._initialize if self._unanswered else None
+        if begun is None or key(message["id"]) != key(begun["id"]):
+            return False
+        self._unanswered = b""
+        if "error" in message:
+            # Refused: the client may try again, or speak another version of the protocol.
+            self._initialize = None
+        return True
+
+    def _give_up(self) -> Any:
+        """Forgets the `initialize` that cannot be said anew; its id."""
+        asked = self._initialize["id"] if self._initialize else None
+        self._initialize, self._unanswered = None, b""
+        return asked
+
+
+class Session(Exchange):
+    """An agent's conversation."""
+
+    def asked(self, message: dict[str, Any], line: bytes) -> None:
+        """Takes note of what the client sends to the daemon."""
+        if self._is_beginning(message, line):
+            return
+        method = message.get("method")
+        if method == "notifications/initialized":
+            self._initialized = line
+        elif method == "notifications/cancelled":
+            # A cancelled request is never answered.
+            parameters = message.get("params")
+            if isinstance(parameters, dict):
+                self.pending.pop(key(parameters.get("requestId")), None)
+        if is_request(message):
+            self.pending[key(message["id"])] = message["id"]
+
+    def answered(self, message: dict[str, Any]) -> None:
+        """Takes note of what the daemon sends to the client."""
+        if "method" not in message and "id" in message:
+            self._is_answer(message)
 
     exit = 0
 
@@ -209,9 +232,7 @@ class Session:
 
     def given_up(self, why: str) -> bytes:
         """An error for the `initialize` that cannot be said anew; the client may try it again."""
-        asked = self._initialize["id"] if self._initialize else None
-        self._initialize, self._unanswered = None, b""
-        return error(LOST, why, asked) + b"\n"
+        return error(LOST, why, self._give_up()) + b"\n"
 
     def again(self) -> bytes:
         """What a new daemon must hear before anything else; empty where nothing was said yet."""
@@ -260,6 +281,6 @@ AGENT: Final = Dialect(
 """MCP: a message is a line."""
 
 
-def _key(id: object) -> str:
-    # 1 and "1" are two ids.
+def key(id: object) -> str:
+    """An id as JSON: 1 and "1" are two ids."""
     return json.dumps(id)

@@ -8,9 +8,13 @@ import queue
 import subprocess
 import sys
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from tests.conftest import DEMO_TREE, _copy
+from tests.daemons import Home, new_home
 from torchtalkd.frontends.lsp.documents import uri_of
 
 PATIENCE = 60.0
@@ -220,3 +224,13 @@ def spot(text: str, needle: str, offset: int = 0) -> tuple[int, int]:
     """The position (from 0, in characters) of a piece of a text."""
     at = text.index(needle) + offset
     return text.count("\n", 0, at), at - (text.rfind("\n", 0, at) + 1)
+
+
+@contextmanager
+def indexed_home() -> Iterator[Home]:
+    """A home with the demo tree in it, indexed; its daemon ends with it."""
+    with new_home() as made:
+        _copy(DEMO_TREE, made.folder / "tree")
+        assert made.run("index", "build", "--source", made.folder / "tree", "--workers", "1").returncode == 0
+        yield made
+        made.run("stop")

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from tests.conftest import DEMO_TREE, _copy
-from tests.daemons import Home, new_home, until
-from tests.editors import EDITORS, NEOVIM, VS_CODE, Editor, places, spot
+from tests.daemons import Home, until
+from tests.editors import EDITORS, NEOVIM, VS_CODE, Editor, indexed_home, places, spot
 
 SCRIPT = """import torch
 import torch.nn.functional as F
@@ -33,11 +33,8 @@ MM, MATMUL = ("LinearAlgebra.cpp", 25), ("LinearAlgebra.cpp", 18)
 
 @pytest.fixture(scope="module")
 def home() -> Iterator[Home]:
-    with new_home() as made:
-        _copy(DEMO_TREE, made.folder / "tree")
-        assert made.run("index", "build", "--source", made.folder / "tree", "--workers", "1").returncode == 0
+    with indexed_home() as made:
         yield made
-        made.run("stop")
 
 
 @pytest.fixture(scope="module")

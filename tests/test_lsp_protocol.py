@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from tests.conftest import DEMO_TREE, _copy
-from tests.daemons import Home, new_home, until
-from tests.editors import BARE, VS_CODE, Editor, places
+from tests.daemons import Home, until
+from tests.editors import BARE, VS_CODE, Editor, indexed_home, places
 from tests.test_lsp import MM, NATIVE, SCRIPT, ask, ready
 
 INVALID, NOT_FOUND, NOT_INITIALIZED, CANCELLED, PARSE = -32600, -32601, -32002, -32800, -32700
@@ -20,11 +20,8 @@ ENCODINGS = ["utf-8", "utf-16", "utf-32"]
 
 @pytest.fixture(scope="module")
 def home() -> Iterator[Home]:
-    with new_home() as made:
-        _copy(DEMO_TREE, made.folder / "tree")
-        assert made.run("index", "build", "--source", made.folder / "tree", "--workers", "1").returncode == 0
+    with indexed_home() as made:
         yield made
-        made.run("stop")
 
 
 @pytest.fixture(scope="module")

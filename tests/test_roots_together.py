@@ -5,14 +5,15 @@ from __future__ import annotations
 import asyncio
 import json
 import shutil
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.daemons import PATIENCE, Home, new_home
+from tests.daemons import Home, new_home
 from tests.rpc import INITIALIZE, INITIALIZED, call
+from tests.test_daemon import hosted, opened
 from torchtalkd.config import config_path, remember_source
 from torchtalkd.daemon.freshness import Freshness
 from torchtalkd.daemon.host import Handle, Host
@@ -43,27 +44,6 @@ def waves(extension_tree: Path) -> Path:
 def home() -> Iterator[Home]:
     with new_home() as home:
         yield home
-
-
-def hosted(work: Callable[[Host], Awaitable[None]]) -> None:
-    """Runs some work with a host of its own."""
-
-    async def run() -> None:
-        host = Host()
-        try:
-            async with asyncio.timeout(PATIENCE):
-                await work(host)
-        finally:
-            await host.close()
-
-    asyncio.run(run())
-
-
-async def opened(host: Host, path: Path, environ: dict[str, str]) -> Handle:
-    """A handle whose index is there."""
-    handle = host.root(str(path), None, environment=environ)
-    await (await handle.tree()).first()
-    return handle
 
 
 def named(name: str) -> Callable[[View, Others], Answer]:

@@ -17,11 +17,11 @@ import os
 import random
 import re
 import sys
-import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from tests.bench.call_sites import modules
 from torchtalkd.cache import index_folder
 from torchtalkd.queries import across
 from torchtalkd.queries.others import Other, Others
@@ -46,15 +46,11 @@ class Site(NamedTuple):
 
 def sites(root: Path, package: str) -> list[Site]:
     """All call sites of a package's library code, in the order of the files."""
-    found: list[Site] = []
-    for path in sorted((root / package).rglob("*.py")):
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            tree = ast.parse(path.read_bytes())
-        relative = path.relative_to(root)
-        module = ".".join(relative.with_suffix("").parts).removesuffix(".__init__")
-        found.extend(_in(tree, relative.as_posix(), module, _imports(tree)))
-    return found
+    return [
+        site
+        for tree, path, module in modules(root, package)
+        for site in _in(tree, path, module, _imports(tree))
+    ]
 
 
 def _imports(tree: ast.Module) -> dict[str, str]:

@@ -55,15 +55,18 @@ class Result(NamedTuple):
 
 def sites(root: Path, package: str) -> list[Site]:
     """All call sites of a package's library code, in the order of the files."""
-    found: list[Site] = []
+    return [site for tree, path, module in modules(root, package) for site in _in(tree, path, module)]
+
+
+def modules(root: Path, package: str) -> Iterator[tuple[ast.Module, str, str]]:
+    """A package's files as Python reads them, each with its path and its module's name."""
     for path in sorted((root / package).rglob("*.py")):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             tree = ast.parse(path.read_bytes())
         relative = path.relative_to(root)
         module = ".".join(relative.with_suffix("").parts).removesuffix(".__init__")
-        found.extend(_in(tree, relative.as_posix(), module))
-    return found
+        yield tree, relative.as_posix(), module
 
 
 def _in(node: ast.AST, path: str, scope: str) -> Iterator[Site]:
