@@ -54,14 +54,15 @@ class _Ended(Exception):
         self.exit = exit
 
 
-def serve(source: str | None, harness: str | None, dialect: Dialect = messages.AGENT) -> int:
-    """Carries messages until the client ends; returns the exit code. Says on stderr why it cannot."""
+def serve(source: str | None, harness: str | None, dialect: Dialect = messages.AGENT, tools: str = "") -> int:
+    """Carries messages until the client ends; returns the exit code. Says on stderr why it cannot.
+    `tools` is the set of tools that an agent has."""
     for number in _SIGNALS:
         signal.signal(number, _end)
     parent = os.getppid()
     open_streams = _claim_streams()
     try:
-        bridge = _Bridge(source, harness, parent, dialect)
+        bridge = _Bridge(source, harness, parent, dialect, tools)
         try:
             bridge.connect()
         except wire.WireError as error:
@@ -81,8 +82,10 @@ def serve(source: str | None, harness: str | None, dialect: Dialect = messages.A
 class _Bridge:
     """One client and, most of the time, a connection to a daemon."""
 
-    def __init__(self, source: str | None, harness: str | None, parent: int, dialect: Dialect) -> None:
-        self._dialect = dialect
+    def __init__(
+        self, source: str | None, harness: str | None, parent: int, dialect: Dialect, tools: str
+    ) -> None:
+        self._dialect, self._tools = dialect, tools
         self._parent = parent
         self._source, self._harness = source, harness
         self.note = ""
@@ -113,6 +116,7 @@ class _Bridge:
             start=start,
             timeout=START_SECONDS,
             note=self.note,
+            tools=self._tools,
         )
         self._drop()
         connection.socket.setblocking(False)

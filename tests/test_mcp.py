@@ -19,9 +19,11 @@ from torchtalkd.conventions import load
 from torchtalkd.engine import build
 from torchtalkd.frontends.host import NotReady, RootState
 from torchtalkd.frontends.mcp import replies, serve
-from torchtalkd.frontends.mcp.arguments import TOOLS, Refused, checked, usage
+from torchtalkd.frontends.mcp import standing as told_of_index
+from torchtalkd.frontends.mcp.arguments import Refused, checked, usage
 from torchtalkd.frontends.mcp.descriptions import DESCRIPTIONS, INSTRUCTIONS, PARAMETERS
 from torchtalkd.frontends.mcp.server import build_server
+from torchtalkd.frontends.mcp.tools import CORE, SETS, TOOLS
 from torchtalkd.queries.answers import Answer, Item, Standing, StatusAnswer, Subject
 from torchtalkd.queries.others import NONE, Others
 from torchtalkd.store.database import open_view
@@ -85,10 +87,15 @@ def index(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def with_client(
-    root: Root, do: Callable[[Client], Coroutine[Any, Any, T]], *, mode: str = "legacy", note: str = ""
+    root: Root,
+    do: Callable[[Client], Coroutine[Any, Any, T]],
+    *,
+    mode: str = "legacy",
+    note: str = "",
+    tools: str = "all",
 ) -> T:
     async def run() -> T:
-        async with Client(build_server(root, note), mode=mode) as client:
+        async with Client(build_server(root, note, tools), mode=mode) as client:
             return await do(client)
 
     return asyncio.run(run())
@@ -119,7 +126,7 @@ def test_the_tools_and_what_is_said_of_them(index: Path, mode: str) -> None:
 
     async def do(client: Client) -> None:
         tools = (await client.list_tools()).tools
-        assert [tool.name for tool in tools] == ["get_status", "trace", "search"]
+        assert [tool.name for tool in tools] == list(SETS["all"])
         for tool in tools:
             assert tool.annotations is not None
             assert tool.annotations.read_only_hint is True
@@ -129,15 +136,17 @@ def test_the_tools_and_what_is_said_of_them(index: Path, mode: str) -> None:
             assert tool.output_schema is None
             assert tool.description
             assert tool.description.index("?") < 100
+            assert tool.name in CORE or len(tool.description) < 130
             schema = json.dumps(tool.input_schema)
-            for word in ("anyOf", "oneOf", "$ref", "title", "function_name"):
+            for word in ("anyOf", "oneOf", "allOf", "$ref", "title"):
                 assert word not in schema
+            assert ("function_name" in schema) == (tool.name not in CORE)
             assert list(tool.input_schema["properties"]) == list(TOOLS[tool.name])
             required = [name for name, parameter in TOOLS[tool.name].items() if parameter.required]
             assert tool.input_schema.get("required", []) == required
             for name, parameter in TOOLS[tool.name].items():
                 shown = tool.input_schema["properties"][name]
-                assert shown["description"] == PARAMETERS[name]
+                assert shown["description"] in (PARAMETERS.get(name), PARAMETERS.get(f"{tool.name}.{name}"))
                 assert tuple(shown.get("enum", ())) == parameter.choices
         assert client.instructions == INSTRUCTIONS
 
@@ -148,7 +157,7 @@ def test_the_tools_and_what_is_said_of_them(index: Path, mode: str) -> None:
 def test_what_is_said_is_short_enough() -> None:
     assert len(INSTRUCTIONS) < 1_800
     assert set(DESCRIPTIONS) == set(TOOLS)
-    for tool in TOOLS:
+    for tool in CORE:
         assert tool in INSTRUCTIONS
     noted = build_server(Root(None), "named was /a, served is /b").instructions
     assert noted is not None and noted.endswith("Note: named was /a, served is /b") and len(noted) < 2_048
@@ -162,7 +171,7 @@ def test_the_handshake_never_waits_for_an_index(mode: str) -> None:
     root.blocks = asyncio.Event()
 
     async def do(client: Client) -> None:
-        assert len((await client.list_tools()).tools) == 3
+        assert len((await client.list_tools()).tools) == len(TOOLS)
 
     with_client(root, do, mode=mode)
     assert root.asked == 0
@@ -197,7 +206,7 @@ def test_search_pages_and_says_where_to_go(index: Path) -> None:
     _, said = called(Root(index), "search", query="m", limit="2")
     *_, last = said.splitlines()
     assert "2 of" in said.splitlines()[0]
-    assert 'search(query="m", mode="bindings", limit=40)' in last and "trace(func=" in last
+    assert 'search(query="m", limit=40)' in last and "trace(func=" in last
     is_error, kernels = called(Root(index), "search", query="mul", mode="kernels", backend="cuda", limit=5.0)
     assert not is_error and "[CUDA]" in kernels
     is_error, none = called(Root(index), "search", query="zzzz")
@@ -325,21 +334,19 @@ def test_a_note_is_told_once(index: Path) -> None:
 @pytest.mark.parametrize(
     ("tool", "arguments", "words"),
     [
-        ("trace", {}, ("needs func", "trace(func, focus=full|yaml|dispatch, wait=true|false, ")),
+        ("trace", {}, ("needs func", "trace(func, focus=full|yaml|dispatch, page=1…1000, wait=true|false, ")),
         ("trace", {"func": "  "}, ("needs func",)),
         ("trace", {"func": ["add"]}, ("func is a text",)),
         ("trace", {"func": "add", "depth": 3}, ("no argument 'depth'", "focus=full|yaml|dispatch")),
         ("trace", {"func": "add", "focus": "all"}, ("full, yaml, dispatch", "'all'")),
-        ("search", {"query": "add", "limit": 0}, ("1 to 200",)),
-        ("search", {"query": "add", "limit": True}, ("1 to 200",)),
-        ("search", {"query": "add", "limit": "9" * 9000}, ("1 to 200",)),
-        ("search", {"query": "add", "limit": -(10**400)}, ("1 to 200",)),
-        ("search", {"query": "add", "limit": 1.5}, ("1 to 200",)),
+        ("search", {"query": "add", "limit": 0}, ("1 to 1000",)),
+        ("search", {"query": "add", "limit": True}, ("1 to 1000",)),
+        ("search", {"query": "add", "limit": "9" * 9000}, ("1 to 1000",)),
+        ("search", {"query": "add", "limit": -(10**400)}, ("1 to 1000",)),
+        ("search", {"query": "add", "limit": 1.5}, ("1 to 1000",)),
         ("search", {"query": "add", "mode": "x" * 5000}, ("bindings, kernels",)),
         ("get_status", {"verbose": True}, ("get_status(wait=true|false)",)),
         ("tracer", {}, ("Unknown tool 'tracer'", "trace(func", "search(query", "get_status(")),
-        ("graph", {"func": "add"}, ("C++ call graph not available",)),
-        ("tests", {}, ("Test infrastructure not loaded",)),
     ],
 )
 @pytest.mark.parametrize("mode", ["legacy", "2026-07-28"])
@@ -350,20 +357,23 @@ def test_a_wrong_call_is_told_what_is_right(
     result = with_client(root, lambda client: client.call_tool(tool, arguments), mode=mode)
     said = text(result)
     assert result.is_error
-    assert len(said) < 600
+    assert len(said) < 1_000
     for word in words:
         assert word in said
     assert root.asked == 0
 
 
 def test_arguments_are_checked_and_cleaned() -> None:
-    assert checked("search", {"query": " a ", "limit": 5000, "backend": None}) == {"query": "a", "limit": 200}
+    assert checked("search", {"query": " a ", "limit": 5000, "backend": None}) == {
+        "query": "a",
+        "limit": 1000,
+    }
     assert checked("trace", {"function_name": "\ud800x"}) == {"func": "\\ud800x"}
     with pytest.raises(Refused, match="no argument"):
         checked("search", {"func": "a"})
     assert usage("search") == (
-        "search(query, mode=bindings|kernels|registries|external, backend=text, limit=1…200, wait=true|false,"
-        " all_roots=true|false)"
+        "search(query, mode=bindings|kernels|registries|external, backend=text, limit=1…1000, page=1…1000,"
+        " wait=true|false, all_roots=true|false)"
     )
 
 
@@ -390,13 +400,14 @@ def test_no_answer_is_longer_than_clients_take(items: int, width: int) -> None:
     assert len(said.encode()) < 10_240 and len(said.splitlines()) < 256
     assert f"{items} places" in said.splitlines()[0]
     assert said.splitlines()[1].startswith("NOTE: ü") and said.splitlines()[-1].startswith("Next: ")
+    assert ("page=2" in said.splitlines()[-2]) == (f"page 1 of {items}"[:9] in said.splitlines()[0])
     assert "--json" not in said
 
 
 def test_a_status_with_many_problems_is_short() -> None:
     problems = tuple((f"{'d' * 200}/{n}.py", n, "syntax", "m" * 500) for n in range(60))
     answer = StatusAnswer(Standing(3), "/tree", "pytorch", "2.6", 9, {}, 5000, problems)
-    said = replies.status_text(answer, None, READY, ["n" * 1000])
+    said = told_of_index.status_text(answer, None, READY, ["n" * 1000])
     assert len(said.encode()) < 10_000 and "left out" in said.splitlines()[-1]
 
 

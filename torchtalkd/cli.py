@@ -17,7 +17,7 @@ from types import ModuleType
 from typing import NoReturn
 
 from torchtalkd import __version__
-from torchtalkd.frontends.command import dispatcher_arguments
+from torchtalkd.frontends.command import agent_arguments, dispatcher_arguments
 from torchtalkd.frontends.command.harness_arguments import add_harness
 from torchtalkd.frontends.command.snapshot_arguments import add_snapshots
 
@@ -114,7 +114,8 @@ def _run(argv: list[str]) -> int:
         sys.stdout.flush()
         return int(stop.code or 0)
     if arguments.command == "mcp-serve":
-        return int(_client("bridge").serve(arguments.source, arguments.harness))
+        tools = arguments.tools
+        return int(_client("bridge").serve(arguments.source, arguments.harness, tools=tools))
     if arguments.command == "lsp":
         editor = _client("editor_messages").EDITOR
         return int(_client("bridge").serve(arguments.source, arguments.harness, editor))
@@ -232,6 +233,7 @@ def parser(first: str = "") -> argparse.ArgumentParser:
     def bridges() -> None:
         serve = command("mcp-serve", "Serve an agent over stdio (MCP); the agent's client starts this")
         _tree(serve)
+        agent_arguments.serve(serve)
         editor = command("lsp", "Serve an editor over stdio (LSP); the editor starts this")
         _tree(editor)
         # What some clients add to every server's command line.

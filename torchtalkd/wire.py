@@ -7,7 +7,7 @@ sends its hello, the client sends one of its own, and the daemon answers; each i
 
     daemon: {"torchtalkd": 1, "build": "…", "version": "…", "package": "…", "pid": 1, "started": 1.0}
     client: {"want": "mcp" | "lsp" | "command" | "control", "source": …, "harness": …, "cwd": …,
-             "note": "…", "environment": {…}}
+             "note": "…", "tools": "…", "environment": {…}}
     daemon: {"ok": true, "root": "…", "note": "…"} or {"error": "a sentence", "exit": 2}
 
 What follows depends on what is wanted. `mcp`: lines of JSON-RPC both ways. `lsp`: JSON-RPC with
@@ -156,11 +156,13 @@ def connect(
     start: bool = True,
     timeout: float = 30.0,
     note: str = "",
+    tools: str = "",
 ) -> Connection:
     """A connection to this build's daemon, which is started if need be.
 
     Seconds of `timeout` are for all of it; the connection itself has no time limit then. `note` is
-    what an agent should hear of the tree that is served. Raises NoDaemon, Refused, WireError.
+    what an agent should hear of the tree that is served, `tools` which set of tools it has. Raises
+    NoDaemon, Refused, WireError.
     """
     deadline = time.monotonic() + timeout
     hello = {
@@ -169,6 +171,7 @@ def connect(
         "harness": harness,
         "cwd": _cwd(),
         "note": note,
+        "tools": tools,
         "environment": {n: v for n, v in os.environ.items() if n in VARIABLES or n.startswith("XDG_")},
     }
     path = socket_path(os.environ, make=start)

@@ -180,11 +180,16 @@ class Server:
             await _send(writer, {"ok": True, "root": "", "note": ""})
             await self._command(client.reader, writer, handle)
         else:
-            await self._mcp(client.reader, writer, handle, _text(hello, "note") or "")
+            await self._mcp(client.reader, writer, handle, hello)
 
     async def _mcp(
-        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, handle: Handle, note: str
+        self,
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
+        handle: Handle,
+        hello: dict[str, Any],
     ) -> None:
+        note, tools = _text(hello, "note") or "", _text(hello, "tools") or "all"
         loading = asyncio.get_running_loop().run_in_executor(None, _mcp_front_end)
         try:
             async with asyncio.timeout(ROOT_SECONDS):
@@ -196,7 +201,7 @@ class Server:
         await _send(writer, {"ok": True, "root": str(tree.root.path), "note": note})
         log.info("an agent's session begins, about %s", tree.root.path)
         serve = await loading
-        await serve(reader, writer, handle, note)
+        await serve(reader, writer, handle, note, tools)
         log.info("an agent's session ends")
 
     async def _lsp(

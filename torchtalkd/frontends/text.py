@@ -25,8 +25,8 @@ from torchtalkd.queries.answers import (
 
 MOST_BYTES: Final = 9_900
 """Clients of the agents' protocol cut at 10 KB."""
-MOST_LINES: Final = 250
-"""… and at 256 lines."""
+MOST_LINES: Final = 240
+"""… and at 256 lines, with some for what a front end adds."""
 LONGEST_LINE: Final = 260
 """Characters; a schema or a formula can be longer than anyone reads in a list."""
 _WIDTH: Final = 120
@@ -73,7 +73,7 @@ class _Row:
     more: tuple[str, ...] = ()
 
 
-def as_text(answer: Answer | StatusAnswer, *, whole: bool = False) -> str:
+def as_text(answer: Answer | StatusAnswer, *, whole: bool = False, most_bytes: int = MOST_BYTES) -> str:
     """The answer as text, without a final newline. `whole` lifts the limits."""
     if isinstance(answer, StatusAnswer):
         return _status(answer)
@@ -83,13 +83,13 @@ def as_text(answer: Answer | StatusAnswer, *, whole: bool = False) -> str:
         return _not_found(answer)
     groups = _groups(answer)
     text = _joined(answer, groups, _ALL)
-    if whole or _fits(text):
+    if whole or _fits(text, most_bytes):
         return text
     for caps in _CAPS:
         text = _joined(answer, groups, caps)
-        if _fits(text):
+        if _fits(text, most_bytes):
             return text
-    while groups and not _fits(text):
+    while groups and not _fits(text, most_bytes):
         # A few rows a layer are too much only when the layers are many; the last ones go.
         groups = groups[:-1]
         text = _joined(answer, groups, _CAPS[-1])
@@ -128,8 +128,8 @@ _CAPS: Final = (
 """Tried in turn until the text fits: what most people ask for is cut last."""
 
 
-def _fits(text: str) -> bool:
-    return len(text.encode()) <= MOST_BYTES and text.count("\n") < MOST_LINES
+def _fits(text: str, most_bytes: int) -> bool:
+    return len(text.encode()) <= most_bytes and text.count("\n") < MOST_LINES
 
 
 def _joined(answer: Answer, groups: Sequence[tuple[str, Sequence[_Row]]], caps: _Caps) -> str:
@@ -168,8 +168,20 @@ def _head(answer: Answer) -> str:
     elsewhere = f", in {subject.root}" if subject.root else ""
     places = f"{answer.total} {'place' if answer.total == 1 else 'places'}"
     return " · ".join(
-        (f"{subject.name}, {_kind(subject)}{elsewhere}", places, *standing_words(answer.standing))
+        (
+            f"{subject.name}, {_kind(subject)}{elsewhere}",
+            f"{places}{_certainty(answer)}",
+            *standing_words(answer.standing),
+        )
     )
+
+
+def _certainty(answer: Answer) -> str:
+    """How many of the places are one of several that a name may mean."""
+    candidates = sum(item.evidence == "candidate" for item in answer.items)
+    if candidates:
+        return f", {candidates} of them {'a candidate' if candidates == 1 else 'candidates'}"
+    return ", certain" if answer.items else ""
 
 
 def _kind(subject: Subject) -> str:
@@ -313,15 +325,16 @@ def _row(items: Sequence[Item], families: Sequence[frozenset[str]]) -> _Row:
     entry = item.role == "yaml" and item.kind != "registration"
     more: list[str] = []
     if item.note and item.role == "derivative":
-        more.extend(item.note.split("; "))
+        formulas = (part.partition(": ") for part in item.note.split("; "))
+        more.extend(f"{of}: {quoted(formula)}" if colon else quoted(of) for of, colon, formula in formulas)
     elif item.note and not entry:
         parts.append(f"({item.note})")
     if entry:
         parts[1:2] = [" ".join(item.signature.split()) or item.symbol]
         if item.note:
-            more.append(item.note)
+            more.append(quoted(item.note))
     if item.guard:
-        parts.append(f"#if {item.guard[:60]}")
+        parts.append(f"#if {quoted(item.guard[:60])}")
     return _Row("  ".join(parts), tuple(more))
 
 
@@ -370,6 +383,11 @@ def _status(answer: StatusAnswer) -> str:
     if left > 0 and answer.problem_samples:
         lines.append(f"  … {left} more problems")
     return "\n".join(printable(line)[:LONGEST_LINE] for line in lines)
+
+
+def quoted(text: str) -> str:
+    """Text that somebody wrote in the tree, marked as such: a model must not take it for words of ours."""
+    return "`" + text.replace("`", "'") + "`"
 
 
 def printable(text: str) -> str:

@@ -1,4 +1,4 @@
-"""What may be asked of the tools, and what is wrong with a call that asks something else.
+"""What is wrong with a call, and the schema that says what may be asked.
 
 A model reads the refusal and calls again, so it says what is allowed. Calls written for
 TorchTalk's server are understood: `function_name` means `func`, though no schema declares it.
@@ -6,76 +6,26 @@ TorchTalk's server are understood: `function_name` means `func`, though no schem
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Final, NamedTuple
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 from torchtalkd.frontends.mcp.descriptions import PARAMETERS
-from torchtalkd.queries.search import MODES
-from torchtalkd.queries.trace import FOCUSES
-
-MOST_MATCHES: Final = 200
-"""The highest `limit` of a search: more lines than these fit in no answer."""
-
-
-class Parameter(NamedTuple):
-    """One argument of a tool."""
-
-    required: bool = False
-    choices: tuple[str, ...] = ()
-    """The texts that it may be; empty for any."""
-    number: bool = False
-    flag: bool = False
-    """Yes or no."""
-    default: str | int | bool = ""
-
-
-_WAIT: Final = Parameter(flag=True, default=False)
-_ALL_ROOTS: Final = Parameter(flag=True, default=False)
-
-TOOLS: Final[Mapping[str, Mapping[str, Parameter]]] = {
-    "get_status": {"wait": _WAIT},
-    "trace": {
-        "func": Parameter(required=True),
-        "focus": Parameter(choices=FOCUSES, default="full"),
-        "wait": _WAIT,
-        "all_roots": _ALL_ROOTS,
-    },
-    "search": {
-        "query": Parameter(required=True),
-        "mode": Parameter(choices=MODES, default="bindings"),
-        "backend": Parameter(),
-        "limit": Parameter(number=True, default=10),
-        "wait": _WAIT,
-        "all_roots": _ALL_ROOTS,
-    },
-}
-"""By tool, by argument; in the order in which they are listed."""
-
-_OLDER_NAMES: Final = {"function_name": "func"}
-_NOT_YET: Final = {
-    "graph": "C++ call graph not available",
-    "calls": "C++ call graph not available",
-    "callers": "C++ call graph not available",
-    "called_by": "C++ call graph not available",
-    "impact": "C++ call graph not available",
-    "tests": "Test infrastructure not loaded",
-}
-"""Tools that TorchTalk has and this version lacks, with the words in which it says so."""
+from torchtalkd.frontends.mcp.tools import SETS, TOOLS, UNDECLARED, Parameter
 
 
 class Refused(Exception):
     """A call that no tool takes; `str()` says what is allowed."""
 
 
-def checked(tool: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments under their declared names, those that say nothing left out. Raises Refused."""
+def checked(tool: str, arguments: Mapping[str, Any], served: Iterable[str] = SETS["core"]) -> dict[str, Any]:
+    """The arguments under their declared names, those that say nothing left out. Raises Refused, which
+    for an unknown tool lists those that are `served`."""
     parameters = TOOLS.get(tool)
     if parameters is None:
-        why = f"{_NOT_YET[tool]}: no tool" if tool in _NOT_YET else "Unknown tool"
-        raise Refused(f"{why} {_quoted(tool)}; the tools are {'; '.join(map(usage, TOOLS))}")
+        raise Refused(f"Unknown tool {_quoted(tool)}; the tools are {'; '.join(map(usage, served))}")
     found: dict[str, Any] = {}
     for given, value in arguments.items():
-        name = given if given in parameters else _OLDER_NAMES.get(given, given)
+        name = _declared(given, parameters)
         if name not in parameters:
             raise Refused(f"{tool} has no argument {_quoted(given)}: {usage(tool)}")
         if value is not None and name not in found:
@@ -92,23 +42,10 @@ def schema(tool: str) -> dict[str, Any]:
     parameters = TOOLS[tool]
     found: dict[str, Any] = {
         "type": "object",
-        "properties": {name: _described(name, parameter) for name, parameter in parameters.items()},
+        "properties": {name: _described(tool, name, parameter) for name, parameter in parameters.items()},
     }
     if required := [name for name, parameter in parameters.items() if parameter.required]:
         found["required"] = required
-    return found
-
-
-def _described(name: str, parameter: Parameter) -> dict[str, Any]:
-    kind = "integer" if parameter.number else "boolean" if parameter.flag else "string"
-    found: dict[str, Any] = {"type": kind}
-    found["description"] = PARAMETERS[name]
-    if parameter.choices:
-        found["enum"] = list(parameter.choices)
-    if parameter.number:
-        found |= {"minimum": 1, "maximum": MOST_MATCHES}
-    if not parameter.required:
-        found["default"] = parameter.default
     return found
 
 
@@ -117,11 +54,32 @@ def usage(tool: str) -> str:
     return f"{tool}({', '.join(_shown(name, p) for name, p in TOOLS[tool].items())})"
 
 
+def _declared(given: str, parameters: Mapping[str, Parameter]) -> str:
+    """The tool's own name of an argument."""
+    if given in parameters:
+        return given
+    return next((name for name in UNDECLARED.get(given, ()) if name in parameters), given)
+
+
+def _described(tool: str, name: str, parameter: Parameter) -> dict[str, Any]:
+    kind = "integer" if parameter.number else "boolean" if parameter.flag else "string"
+    found: dict[str, Any] = {"type": kind}
+    found["description"] = PARAMETERS.get(f"{tool}.{name}") or PARAMETERS[name]
+    if parameter.choices:
+        found["enum"] = list(parameter.choices)
+    if parameter.number:
+        found |= dict(zip(("minimum", "maximum"), parameter.number, strict=True))
+    if not parameter.required:
+        found["default"] = parameter.default
+    return found
+
+
 def _shown(name: str, parameter: Parameter) -> str:
     if parameter.choices:
         return f"{name}={'|'.join(parameter.choices)}"
     if parameter.number:
-        return f"{name}=1…{MOST_MATCHES}"
+        least, most = parameter.number
+        return f"{name}={least}…{most}"
     if parameter.flag:
         return f"{name}=true|false"
     return name if parameter.required else f"{name}=text"
@@ -129,12 +87,16 @@ def _shown(name: str, parameter: Parameter) -> str:
 
 def _value(tool: str, name: str, parameter: Parameter, value: Any) -> Any:
     if parameter.number:
+        least, most = parameter.number
         number = _whole(value)
-        if number < 1:
-            raise Refused(f"{name} is a whole number from 1 to {MOST_MATCHES}, not {_quoted(value)}")
-        return min(number, MOST_MATCHES)
+        if number < least:
+            raise Refused(f"{name} is a whole number from {least} to {most}, not {_quoted(value)}")
+        return min(number, most)
     if parameter.flag:
         return _flag(name, value)
+    if isinstance(value, list) and value and all(isinstance(one, str) for one in value):
+        # A list of names, where one text with commas is meant.
+        value = ", ".join(value) if name == "funcs" else value
     if not isinstance(value, str):
         raise Refused(f"{name} is a text, not {_quoted(value)}: {usage(tool)}")
     # Half a surrogate pair is valid JSON and no text that anything behind here can look up.

@@ -1,169 +1,174 @@
 """Answers as a tool gives them: text, under 10 KB and 256 lines, with what to ask next.
 
-Line 1 is that of `frontends.text`; a second line says what is not in the answer yet. Errors begin
-with phrases that existing instructions for models look for.
+Line 1 is that of `frontends.text`; a second line says what is not in the answer yet. What does not fit
+is on further pages (`paging`). Errors begin with phrases that existing instructions for models look for.
 """
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator
-from typing import Final
+from collections.abc import Collection, Iterable, Sequence
+from typing import Final, NamedTuple
 
-from torchtalkd.frontends.host import RootState, Watched
-from torchtalkd.frontends.standing_text import external_text
+from torchtalkd.frontends.mcp import paging
+from torchtalkd.frontends.mcp.calls import Call, Way, served, to
+from torchtalkd.frontends.mcp.tools import MOST_MATCHES, SETS
 from torchtalkd.frontends.text import as_text, printable
-from torchtalkd.queries.answers import Answer, StatusAnswer
-from torchtalkd.queries.ready import Ready
+from torchtalkd.queries.answers import Answer
 
 MOST_BYTES: Final = 9_990
 MOST_LINES: Final = 254
 LONGEST_NOTE: Final = 400
 """Characters."""
-_BY_NAME: Final = "by name only, because the sources are read without a compiler so far"
+_NOTE_BYTES: Final = 800
+"""Of all notes of an answer; with what to ask next they fill what a page leaves of 10 KB."""
 
 
-def trace_text(answer: Answer, notes: list[str]) -> str:
+class Asked(NamedTuple):
+    """What an answer is the answer to."""
+
+    call: Call
+    tools: Collection[str] = SETS["all"]
+    """Those that the client has: no other is named as the next to call."""
+
+
+class NoSuchPage(Exception):
+    """A page behind the last one; `str()` says how many there are."""
+
+
+def trace_text(answer: Answer, notes: Sequence[str], asked: Asked | None = None) -> str:
     """A trace, or that there is nothing of that name."""
+    focus = {} if answer.focus == "full" else {"focus": answer.focus}
+    asked = asked or Asked(Call("trace", {"func": answer.query, **focus}))
     if not answer.found or answer.error:
-        return _told(as_text(answer), notes, "")
-    return _told(as_text(answer), notes, _after_trace(answer))
+        return reply(as_text(answer), notes, asked, _instead(answer))
+    extract, whole = as_text(answer, most_bytes=paging.MOST_BYTES), as_text(answer, whole=True)
+    return reply(whole, notes, asked, _after_trace(answer), extract=extract)
 
 
-def search_text(answer: Answer, notes: list[str], limit: int) -> str:
+def search_text(answer: Answer, notes: Sequence[str], limit: int, asked: Asked | None = None) -> str:
     """A list of matches, or that there is none."""
-    text = as_text(answer)
-    if not answer.found or answer.error:
-        return _told(text, notes, "" if answer.error else _call("get_status") + " says what is indexed")
+    mode = {} if answer.focus == "bindings" else {"mode": answer.focus}
+    asked = asked or Asked(Call("search", {"query": answer.query, **mode, "limit": limit}))
+    if answer.error:
+        return reply(as_text(answer), notes, asked, ())
+    if not answer.found:
+        return reply(as_text(answer), notes, asked, [to("what is indexed", "get_status")])
     ways = []
-    if answer.shown < answer.total:
-        ways.append(
-            f"{answer.total - answer.shown} more: "
-            + _call("search", query=answer.query, mode=answer.focus, limit=min(200, max(limit * 4, 40)))
-        )
+    if answer.shown < answer.total and limit < MOST_MATCHES:
+        most = min(MOST_MATCHES, max(limit * 4, 40))
+        arguments = {key: value for key, value in asked.call.arguments.items() if key != "page"}
+        call = Call(asked.call.tool, {**arguments, "limit": most})
+        ways.append(Way(f"{answer.total - answer.shown} more", call))
     first = next((item.operator or item.symbol for item in answer.items), "")
-    ways.append(f"where one is implemented: {_call('trace', func=first)}")
-    return _told(text, notes, "Next: " + "; ".join(ways))
+    ways.append(to("where one is implemented", "trace", func=first))
+    return reply(as_text(answer, whole=True), notes, asked, ways)
 
 
-def status_text(answer: StatusAnswer | None, ready: Ready | None, state: RootState, notes: list[str]) -> str:
-    """What is indexed, line by line; without an answer, how far the first index is."""
-    standing = answer.standing if answer else None
-    building = ""
-    if state.indexing and (answer is None or _is_behind(state)):
-        building = f"Building {state.percent} %"
-    absent = state.error and answer is None and "not available"
-    lines = [
-        f"Source: {state.root or (answer.root if answer else '')}",
-        f"Harness: {' '.join(filter(None, [answer.harness, answer.version])) if answer else state.harness}",
-        f"Files: {answer.files if answer else 0}",
-        f"Bindings: {ready.bindings if ready else 0}",
-        f"Native functions: {ready.native_functions if ready else 0}",
-        f"C++ call graph: {absent or building or _BY_NAME}",
-        f"Python modules: {absent or building or _present(ready.python_modules if ready else 0)}",
-        f"Tests: {absent or building or _present(ready.tests if ready else 0)}",
-        f"Revision: {standing.revision if standing else state.revision}",
-        f"Commit: {(standing.commit if standing else '') or 'unknown'}",
-        f"Branch: {(standing.branch if standing else '') or 'none'}",
-        f"Waiting: {_waiting(answer, state)}",
-        f"Watch: {watch_text(state.watch)}",
-    ]
-    if answer:
-        for counted in answer.external:
-            said = external_text(counted)
-            lines.append(said[0].upper() + said[1:])
-        lines.append(f"Problems: {answer.problems}")
-        for file, line, kind, message in answer.problem_samples:
-            lines.append(f"  {file}:{line}  {kind}: {message}" if line else f"  {file}  {kind}: {message}")
-    return _told("\n".join(printable(line)[:260] for line in lines), notes, "")
+def reply(
+    whole: str,
+    notes: Sequence[str],
+    asked: Asked,
+    ways: Iterable[Way],
+    *,
+    extract: str = "",
+) -> str:
+    """The page of an answer that is asked for, with notes behind line 1 and the ways on as the last line.
 
-
-def watch_text(watch: Watched) -> str:
-    """How changes are noticed, in a few words."""
-    known = f"{watch.how} ({watch.folders} folders)" if watch.folders else watch.how
-    return f"{known}: {watch.note}" if watch.note else known
-
-
-def not_ready_text(state: RootState, why: str) -> str:
-    """There is no index to answer from yet."""
-    if not state.indexing:
-        return f"Not available: {why}"
-    read = f": {state.done} of {state.total} files are read" if state.total else ""
-    return (
-        f"Still indexing {state.root}, {state.percent} %{read}; nothing can be answered before the first"
-        f" index is there. Ask again in {_seconds(state)} seconds; {_call('get_status')} says how far it is."
+    `extract` is what the first page shows of the whole answer, where that is not its beginning. Raises
+    NoSuchPage.
+    """
+    first, *lines = _without_terminal(whole)
+    if extract and extract != whole:
+        first, *shown = _without_terminal(extract)
+        left = paging.rest(lines, shown)
+        found = [shown, *(paging.pages(first, left) if left else ())]
+    else:
+        found = paging.pages(first, lines)
+    number = int(asked.call.arguments.get("page", 1))
+    if number > len(found):
+        pages = "one page" if len(found) == 1 else f"{len(found)} pages"
+        raise NoSuchPage(f"this answer has {pages}: {asked.call.with_page(len(found))}")
+    if len(found) > 1:
+        first = f"{first} · page {number} of {len(found)}"
+    tail = []
+    if number < len(found):
+        tail.append(f"More: {asked.call.with_page(number + 1)}")
+    spelled = [(way.what, served(way.call, asked.tools)) for way in ways]
+    if next_calls := [f"{what}: {call}" for what, call in spelled if call is not None]:
+        tail.append("Next: " + "; ".join(next_calls))
+    return _fitted(
+        [first, *_said(notes)], found[number - 1], [printable(line)[:LONGEST_NOTE] for line in tail]
     )
 
 
-def state_notes(state: RootState) -> Iterator[str]:
-    """What an answer must say of its index, beside what it says itself."""
-    if state.error:
-        yield f"not up to date: {state.error}"
-    if _is_behind(state):
-        far = f", {state.percent} % is read" if state.indexing and state.total else ""
-        yield (
-            f"the index is being brought up to date: {state.waiting or state.total - state.done} files are"
-            f" still to be read{far}; this is from what is read so far"
-        )
+def one_page(text: str, notes: Sequence[str]) -> str:
+    """A short answer with notes behind line 1, cut at the end where it is not short."""
+    first, *lines = text.split("\n")
+    return _fitted([first, *_said(notes)], lines, [])
 
 
-def _is_behind(state: RootState) -> bool:
-    return state.waiting > 0 or (state.indexing and state.total > state.done)
+def _said(notes: Sequence[str]) -> list[str]:
+    said = [f"NOTE: {printable(note)[:LONGEST_NOTE]}" for note in notes]
+    while len(said) > 1 and sum(len(note.encode()) for note in said) > _NOTE_BYTES:
+        said.pop()
+    return said
 
 
-def _waiting(answer: StatusAnswer | None, state: RootState) -> str:
-    waiting = max(state.waiting, answer.standing.waiting if answer else 0)
-    if not waiting and state.indexing:
-        waiting = max(0, state.total - state.done)
-    incomplete = " (some files could not be read)" if answer and not answer.standing.complete else ""
-    return f"{waiting} files{incomplete}"
+def _without_terminal(text: str) -> list[str]:
+    """The lines of a text without the last one, where it is for a terminal: it names commands."""
+    lines = text.split("\n")
+    last = lines[-1]
+    if len(lines) > 1 and (last.startswith("More: ") or last.rpartition(": ")[2].startswith("--limit ")):
+        lines.pop()
+    return lines
 
 
-def _present(count: int) -> str:
-    return "Ready" if count else "none in this tree"
+def _fitted(head: list[str], lines: list[str], tail: list[str]) -> str:
+    """All of it; lines are left out at the end only where notes are too long for a page beside them."""
+    room = MOST_BYTES - sum(len(line.encode()) + 1 for line in (*head, *tail))
+    size = sum(len(line.encode()) + 1 for line in lines)
+    left_out = 0
+    while lines and (size > room - 40 or len(head) + len(lines) + len(tail) + 1 > MOST_LINES):
+        size -= len(lines[-1].encode()) + 1
+        lines = lines[:-1]
+        left_out += 1
+    if left_out:
+        tail = [f"… {left_out} more {'line' if left_out == 1 else 'lines'} left out", *tail]
+    return "\n".join([*head, *lines, *tail])
 
 
-def _seconds(state: RootState) -> int:
-    """A guess: about 600 files are read in a second, and links are made after that."""
-    return max(2, (state.total - state.done) // 600)
+def _instead(answer: Answer) -> list[Way]:
+    """What to try where nothing has the name."""
+    if answer.error:
+        return []
+    ways = [to("trace the likest", "trace", func=answer.nearest[0])] if answer.nearest else []
+    last = answer.query.replace("::", ".").rpartition(".")[2] or answer.query
+    return [*ways, to("names that contain it", "search", query=last[:80])]
 
 
-def _after_trace(answer: Answer) -> str:
-    operator = next((s.name for s in answer.subjects if s.answered and s.kind == "operator"), "")
-    if not operator:
-        return ""
+def _after_trace(answer: Answer) -> list[Way]:
+    subject = next((s for s in answer.subjects if s.answered), None)
+    if subject is None:
+        return []
+    if subject.kind == "class":
+        return [to("its methods and what they call", "modules", name=subject.name)]
+    if subject.kind != "operator":
+        return [
+            to("who calls it", "graph", func=subject.name, mode="callers"),
+            to("what a change of it breaks", "graph", func=subject.name, mode="impact"),
+        ]
     ways = {
         "dispatch": "the kernel of each dispatch key",
-        "yaml": "schema, dispatch table and formulas",
+        "yaml": "schema and formulas",
         "full": "every layer",
     }
-    said = [
-        f"{what}: {_call('trace', func=operator, focus=focus)}"
+    found = [
+        to(what, "trace", func=subject.name, focus=focus)
         for focus, what in ways.items()
         if focus != answer.focus
     ]
-    return "Next: " + "; ".join(said)
-
-
-def _call(tool: str, **arguments: object) -> str:
-    said = ", ".join(f"{name}={json.dumps(value, ensure_ascii=False)}" for name, value in arguments.items())
-    return f"{tool}({said})"
-
-
-def _told(text: str, notes: list[str], last: str) -> str:
-    """The text with notes behind line 1 and a last line of ours in place of the terminal's; whole
-    lines are left out at the end until it fits."""
-    first, *lines = text.split("\n")
-    if lines and (lines[-1].startswith("More: ") or lines[-1].rpartition(": ")[2].startswith("--limit ")):
-        lines.pop()
-    said = [f"NOTE: {printable(note)[:LONGEST_NOTE]}" for note in notes]
-    tail = [printable(last)[:LONGEST_NOTE]] if last else []
-    room = MOST_BYTES - sum(len(line.encode()) + 1 for line in (first, *said, *tail))
-    size = sum(len(line.encode()) + 1 for line in lines)
-    left_out = 0
-    while lines and (size > room - 40 or len(lines) + len(said) + len(tail) + 2 > MOST_LINES):
-        size -= len(lines.pop().encode()) + 1
-        left_out += 1
-    if left_out:
-        tail.insert(0, f"… {left_out} more {'line' if left_out == 1 else 'lines'} left out")
-    return "\n".join([first, *said, *lines, *tail])
+    return [
+        *found[: 1 if answer.focus == "full" else 2],
+        to("what it calls", "graph", func=subject.name, mode="calls"),
+        to("its tests", "tests", query=subject.name),
+    ]

@@ -31,14 +31,19 @@ _PIECE: Final = 1 << 16
 
 
 async def serve(
-    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, root: RootHandle, note: str
+    reader: asyncio.StreamReader,
+    writer: asyncio.StreamWriter,
+    root: RootHandle,
+    note: str,
+    tools: str = "all",
 ) -> None:
     """Serves one client until it ends; what it did not wait for is cancelled. Does not close `writer`.
 
-    `note` is something to tell the model once: which tree is served in place of another.
+    `note` is something to tell the model once: which tree is served in place of another. `tools` is the
+    set of tools (`tools.SETS`).
     """
     wire = _Wire(reader, writer)
-    server = build_server(root, note)._lowlevel_server
+    server = build_server(root, note, tools)
     # The library asks of these two no more than lines to iterate over, `write` and `flush`.
     async with stdio_server(cast(Any, wire), cast(Any, wire)) as (incoming, outgoing):
         await server.run(incoming, outgoing, server.create_initialization_options())

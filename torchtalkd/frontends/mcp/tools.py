@@ -1,0 +1,100 @@
+"""The tools, and what each takes: seven, and the older set of twelve under whose names TorchTalk's
+first instructions call. Three are in both sets.
+
+An older tool is a core tool with some arguments fixed, so that there is one answer to one question.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final, NamedTuple
+
+from torchtalkd.queries.search import MODES
+from torchtalkd.queries.trace import FOCUSES
+
+MOST_MATCHES: Final = 1_000
+"""The highest `limit`."""
+MOST_PAGES: Final = 1_000
+
+
+class Parameter(NamedTuple):
+    """One argument of a tool."""
+
+    required: bool = False
+    choices: tuple[str, ...] = ()
+    """The texts that it may be; empty for any."""
+    number: tuple[int, int] | None = None
+    """The least and the highest number; None for no number."""
+    flag: bool = False
+    """Yes or no."""
+    default: str | int | bool = ""
+
+
+class Older(NamedTuple):
+    """A tool of the older set: what it is of the core set."""
+
+    tool: str
+    """The core tool; its own name where it has no other."""
+    names: Mapping[str, str]
+    """Its arguments → the core tool's."""
+    fixed: Mapping[str, str | int]
+    """What else the core tool is called with."""
+
+
+_WAIT: Final = Parameter(flag=True, default=False)
+_ALL_ROOTS: Final = Parameter(flag=True, default=False)
+_PAGE: Final = Parameter(number=(1, MOST_PAGES), default=1)
+_NAME: Final = Parameter(required=True)
+_LIMIT: Final = Parameter(number=(1, MOST_MATCHES), default=10)
+_MORE: Final = {"page": _PAGE, "wait": _WAIT}
+
+CORE: Final[Mapping[str, Mapping[str, Parameter]]] = {
+    "get_status": {"wait": _WAIT},
+    "trace": {
+        "func": _NAME,
+        "focus": Parameter(choices=FOCUSES, default="full"),
+        **_MORE,
+        "all_roots": _ALL_ROOTS,
+    },
+    "search": {
+        "query": _NAME,
+        "mode": Parameter(choices=MODES, default="bindings"),
+        "backend": Parameter(),
+        "limit": _LIMIT,
+        **_MORE,
+        "all_roots": _ALL_ROOTS,
+    },
+}
+"""By tool, by argument; in the order in which they are listed."""
+
+OLDER: Final[Mapping[str, Older]] = {
+    "cuda_kernels": Older("cuda_kernels", {}, {}),
+}
+"""What the older set has beside `get_status`, `trace` and `search`."""
+
+_OLDER_PARAMETERS: Final[Mapping[str, Mapping[str, Parameter]]] = {
+    "cuda_kernels": {
+        "function_name": Parameter(),
+        "limit": Parameter(number=(1, MOST_MATCHES), default=50),
+        **_MORE,
+    },
+}
+
+TOOLS: Final[Mapping[str, Mapping[str, Parameter]]] = {**CORE, **_OLDER_PARAMETERS}
+
+SETS: Final[Mapping[str, tuple[str, ...]]] = {
+    "core": tuple(CORE),
+    "classic": ("get_status", "trace", "search", *OLDER),
+    "all": tuple(TOOLS),
+}
+"""What `mcp-serve --tools` may serve; the last one is the default."""
+
+UNDECLARED: Final[Mapping[str, tuple[str, ...]]] = {
+    "function_name": ("func", "funcs"),
+    "func": ("function_name", "funcs"),
+    "module_name": ("name",),
+    "name": ("func", "function_name", "module_name", "query"),
+    "query": ("func", "function_name"),
+}
+"""Names that an argument has in other instructions → what may be meant, the first that the tool has. No
+schema declares them."""
