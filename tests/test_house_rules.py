@@ -52,12 +52,16 @@ MAY_IMPORT: Mapping[str, str] = {
     "roots": "config conventions",
     # Whose index is the framework of another one: what is remembered, and what lies in the cache.
     "bases": "cache config conventions roots store",
+    # What clients of agents are told of this program is texts in other programs' files: no tree takes part.
+    "registration": "",
+    # Whoever looks for what is wrong must see all that can be.
+    "doctor": "bases cache config conventions index registration roots store watch wire",
     # What is kept is told with where the tree is now, which no revision of the index can know.
     "index": "cache conventions engine facts store vcs",
     "frontends": "facts queries",
     "frontends.host": "overlay spots queries store.view",
     "frontends.command": "facts queries frontends config cache bases roots index store.view wire"
-    " conventions harness snapshots link.includes",
+    " conventions harness snapshots link.includes registration doctor",
     "frontends.mcp": "facts queries frontends store.view",
     "frontends.lsp": "columns facts keys overlay queries frontends spots store.view store.overlaid",
     "daemon": "*",
@@ -82,7 +86,7 @@ THIRD_PARTY: Mapping[str, str] = {
     "lsprotocol": "frontends.lsp",
     "mcp": "frontends.mcp",
     # of the standard library, where it is a part's business alone
-    "tomllib": "conventions config parse",
+    "tomllib": "conventions config parse registration",
     "sqlite3": "store",
     "asyncio": "daemon frontends.lsp frontends.mcp",
 }

@@ -51,6 +51,9 @@ COMMANDS = {
     "harness show": "harness",
     "harness new": "harness_new",
     "harness verify": "harness_verify",
+    "mcp-config": "agents config",
+    "cursor-add": "agents cursor",
+    "doctor": "doctor",
 }
 
 IN_DAEMON = {
@@ -114,8 +117,7 @@ def _run(argv: list[str]) -> int:
         sys.stdout.flush()
         return int(stop.code or 0)
     if arguments.command == "mcp-serve":
-        tools = arguments.tools
-        return int(_client("bridge").serve(arguments.source, arguments.harness, tools=tools))
+        return int(_client("bridge").serve(arguments.source, arguments.harness, tools=arguments.tools))
     if arguments.command == "lsp":
         editor = _client("editor_messages").EDITOR
         return int(_client("bridge").serve(arguments.source, arguments.harness, editor))
@@ -310,6 +312,9 @@ def parser(first: str = "") -> argparse.ArgumentParser:
         add(asking, _filled)
         _wait(asking)
         _query(asking)
+
+    for name, (about, take) in agent_arguments.COMMANDS.items():
+        take(command(name, about), _tree, _json)
 
     add_harness(command, tree=_tree, json=_json, filled=_filled)
 

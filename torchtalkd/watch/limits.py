@@ -48,13 +48,23 @@ class Budget:
 BUDGET: Final = Budget()
 
 
+def most_watches() -> int:
+    """How many watches a user may have, over all programs."""
+    return _setting("max_user_watches")
+
+
+def more_watches(need: int = 0) -> str:
+    """The command that allows more watches, enough for `need` folders of ours."""
+    return f"sudo sysctl fs.inotify.max_user_watches={max(_ROOMY, 2 * most_watches(), 2 * need)}"
+
+
 def too_few_watches() -> str:
     """The sentence for the user when not all folders can be watched."""
-    have = _setting("max_user_watches")
+    have = most_watches()
     return (
         f"Not all folders are watched, as the system allows {have} watches (of which half are left to "
         "other programs); the rest is looked at now and then. "
-        f"More: sudo sysctl fs.inotify.max_user_watches={max(_ROOMY, 2 * have)}"
+        f"More: {more_watches()}"
     )
 
 
