@@ -1,7 +1,7 @@
 """The clients that people use, against the real bridge and a real daemon.
 
-`$TORCHTALK_CLIENTS` names a folder that has them: `claude`, `inspector` and `codex`, each with its
-`node_modules/.bin`. No model is reached. The library's own client is always there.
+`$TORCHTALK_CLIENTS` names a folder that has them: `claude`, `inspector`, `codex` and `conformance`, each
+with its `node_modules/.bin`. No model is reached. The library's own client is always there.
 """
 
 from __future__ import annotations
@@ -13,15 +13,32 @@ import shlex
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from mcp import Client, StdioServerParameters
 from mcp.types import CallToolResult, TextContent
 
-from tests.conftest import DEMO_TREE, _copy
+from tests.conftest import DEMO_TREE, REPOSITORY, _copy
+from tests.http_rig import http_rig
 from tests.test_bridge import Home
+from torchtalkd.frontends.mcp.tools import SETS
 
-TOOLS = ["get_status", "trace", "search"]
+TOOLS = list(SETS["all"])
+CALLS = {
+    "get_status": ([], "Native functions: "),
+    "trace": (["func=mul", "focus=dispatch"], "BinaryOpsKernel.cpp"),
+    "search": (["query=m", "limit=3"], "3 of"),
+    "cuda_kernels": ([], "CUDA kernels"),
+}
+"""For each tool a call on the small tree, and what its answer has."""
+PROMPTS = {
+    "trace": ["function=torch.mul"],
+    "impact": ["function=mul_kernel"],
+    "add-backend-kernel": ["operator=relu", "backend=MPS"],
+    "what-tests": ["change=mul_kernel"],
+}
+CONFORMANCE = ("server-initialize", "ping", "tools-list", "prompts-list", "resources-list")
 
 
 @pytest.fixture(scope="module")
@@ -77,24 +94,79 @@ def test_claude_code_connects(serve: list[str], tmp_path: Path) -> None:
 
 
 @pytest.mark.full
-def test_the_inspector_lists_and_calls(serve: list[str], tmp_path: Path) -> None:
-    inspector = program("inspector", "mcp-inspector")
-    listed = json.loads(run(tmp_path, inspector, "--cli", *serve, "--method", "tools/list"))
-    assert [tool["name"] for tool in listed["tools"]] == TOOLS
-    for tool, arguments, word in (
-        ("trace", ["func=mul", "focus=dispatch"], "BinaryOpsKernel.cpp"),
-        ("trace", ["function_name=mul"], "aten::mul"),
-        ("search", ["query=m", "limit=3"], "3 of"),
-        ("get_status", [], "Native functions: "),
-    ):
+def test_claude_code_takes_the_plugin(tmp_path: Path) -> None:
+    claude = program("claude", "claude")
+    plugin = str(REPOSITORY / "clients" / "claude-code")
+    for what in (plugin, f"{plugin}/.claude-plugin/plugin.json"):
+        assert "Validation passed" in run(tmp_path, claude, "plugin", "validate", "--strict", what)
+    run(tmp_path, claude, "plugin", "marketplace", "add", plugin)
+    run(tmp_path, claude, "plugin", "install", "torchtalk@torchtalkd")
+    assert "enabled" in run(tmp_path, claude, "plugin", "list")
+    # A server within the plugin would have another name than instructions say.
+    assert "torchtalk" not in run(tmp_path, claude, "mcp", "list")
+
+
+class Inspector:
+    """The inspector's command line against one server."""
+
+    def __init__(self, serve: list[str], folder: Path) -> None:
+        self._command = [program("inspector", "mcp-inspector"), "--cli", *serve, "--method"]
+        self._folder = folder
+
+    def ask(self, method: str, *arguments: str) -> Any:
+        return json.loads(run(self._folder, *self._command, method, *arguments))
+
+    def call(self, tool: str, *arguments: str) -> Any:
         given = [word for argument in arguments for word in ("--tool-arg", argument)]
-        said = run(
-            tmp_path, inspector, "--cli", *serve, "--method", "tools/call", "--tool-name", tool, *given
-        )
-        answer = json.loads(said)
-        assert not answer.get("isError"), answer
-        assert word in answer["content"][0]["text"]
+        return self.ask("tools/call", "--tool-name", tool, *given)
+
+
+@pytest.mark.full
+def test_the_inspector_calls_every_tool(serve: list[str], tmp_path: Path) -> None:
+    inspector = Inspector(serve, tmp_path)
+    listed = inspector.ask("tools/list")["tools"]
+    assert [tool["name"] for tool in listed] == TOOLS
+    assert set(CALLS) == set(TOOLS)
+    for tool, (arguments, word) in CALLS.items():
+        answer = inspector.call(tool, *arguments)
+        assert not answer.get("isError"), (tool, answer)
+        assert word in answer["content"][0]["text"], (tool, answer)
         assert "structuredContent" not in answer
+    assert "aten::mul" in inspector.call("trace", "function_name=mul")["content"][0]["text"]
+    assert inspector.call("trace", "func=no_such_thing")["isError"]
+
+
+@pytest.mark.full
+def test_the_inspector_gets_every_prompt_and_resource(serve: list[str], tmp_path: Path) -> None:
+    inspector = Inspector(serve, tmp_path)
+    prompts = inspector.ask("prompts/list")["prompts"]
+    assert [prompt["name"] for prompt in prompts] == list(PROMPTS)
+    for name, given in PROMPTS.items():
+        arguments = [word for one in given for word in ("--prompt-args", one)]
+        (message,) = inspector.ask("prompts/get", "--prompt-name", name, *arguments)["messages"]
+        assert given[0].partition("=")[2] in message["content"]["text"]
+    assert [r["uri"] for r in inspector.ask("resources/list")["resources"]] == ["torchtalk://status"]
+    (template,) = inspector.ask("resources/templates/list")["resourceTemplates"]
+    assert template["uriTemplate"] == "torchtalk://operator/{name}"
+    for uri, word in (
+        ("torchtalk://status", "Native functions: "),
+        ("torchtalk://operator/aten::mul.Tensor", "BinaryOps.cpp:"),
+    ):
+        (read,) = inspector.ask("resources/read", "--uri", uri)["contents"]
+        assert word in read["text"]
+
+
+@pytest.mark.full
+def test_the_conformance_suite_as_far_as_it_applies(serve: list[str], tmp_path: Path) -> None:
+    """The suite's other scenarios call tools, prompts and resources that only its own server has, or ask for
+    what this server does not do: subscriptions, sampling, elicitation, logging."""
+    conformance = program("conformance", "conformance")
+    own = Path(conformance).with_name("node")
+    node = [str(own), str(Path(conformance).resolve())] if own.exists() else [conformance]
+    with http_rig(serve) as url:
+        for scenario in CONFORMANCE:
+            said = run(tmp_path, *node, "server", "--url", url, "--scenario", scenario)
+            assert "1 passed, 0 failed" in said or "Passed: 1/1" in said, said
 
 
 @pytest.mark.full
