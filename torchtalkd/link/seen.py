@@ -75,7 +75,11 @@ def _including(facts: Facts, header: File) -> list[File]:
             reference.file.id: reference.file
             for reference in facts.references(keys.file(header.path))
             if reference.fact.kind == "include"
-            and includes.may_mean(reference.fact.name, reference.file.path, header.path)
+            # What is generated from a template is included from a folder that is not in the tree.
+            and (
+                header.role == "template"
+                or includes.may_mean(reference.fact.name, reference.file.path, header.path)
+            )
         }
         found = kept[header.id] = list(files.values())
     return found
