@@ -152,6 +152,9 @@ class Definition(NamedTuple):
     """The conditions of the #if around it, outermost first, joined by ` && `."""
     detail: dict[str, Any] | None = None
     """What only this kind has; plain JSON. The parsers' modules say what."""
+    body: int = 0
+    """C++: a digest (signed, 64 bits) of the whole lines `line` to `end_line`, for what a compiler sees
+    code in; 0 elsewhere. What was read exactly of a body is true of it as long as this is the same."""
 
 
 class Problem(NamedTuple):
@@ -204,6 +207,112 @@ class FiledReference(NamedTuple):
     file: File
     fact: Reference
     owner: int
+
+
+ExactKind: TypeAlias = Literal[
+    "call",  # of a function that the compiler chose
+    "construct",  # of a constructor
+    "operator",  # of an overloaded operator or a conversion
+    "virtual",  # of a virtual function: its overriders may be what runs
+    "address",  # a function that is named, but not called
+    "launch",  # kernel<<<grid, block>>>(x)
+]
+EXACT_KINDS: Final[tuple[ExactKind, ...]] = ("call", "construct", "operator", "virtual", "address", "launch")
+"""In the order in which the store numbers them."""
+
+
+class ExactTarget(NamedTuple):
+    """A function, as a compiler names it."""
+
+    name: str
+    """Qualified."""
+    usr: int
+    """Digest (signed, 64 bits) of what names it in every unit: libclang's USR, for a function that only
+    one file sees with that file's path."""
+    path: str
+    """Of the declaration that was seen, the definition where it was; '' outside of the tree."""
+    line: int
+
+
+class ExactSite(NamedTuple):
+    """That a body refers to a function at a place."""
+
+    kind: ExactKind
+    line: int
+    """1-based, of the callee's name token where it is written."""
+    column: int
+    """0-based, in bytes."""
+    target: int
+    """Position in `ExactUnit.targets`."""
+
+
+class ExactBody(NamedTuple):
+    """A function's body (or a variable's initializer outside of functions), as a compiler read it."""
+
+    name: str
+    """Qualified."""
+    line: int
+    column: int
+    end_line: int
+    signature: str
+    """The types of its parameters and what it returns, as libclang spells them."""
+    usr: int
+    sites: tuple[ExactSite, ...]
+
+
+class Diagnostic(NamedTuple):
+    """An error of a reading. Errors alone are kept; what they cost is missing from the bodies near them."""
+
+    path: str
+    """From the root; absolute outside of the tree."""
+    line: int
+    message: str
+    missing: str
+    """The header that was not found; '' for any other error."""
+
+
+class ExactUnit(NamedTuple):
+    """What a compiler's reading gives of the bodies of one file: of a translation unit its main file, of a
+    header its inline functions. A function of the texts read and the arguments alone."""
+
+    path: str
+    bodies: tuple[ExactBody, ...] = ()
+    targets: tuple[ExactTarget, ...] = ()
+    resolved: int = 0
+    """Call expressions whose target is known."""
+    dependent: int = 0
+    """Call expressions that depend on a template's parameters: by name alone, and not in `bodies`."""
+    unresolved: int = 0
+    """Call expressions without a target for another reason: an error, a missing header."""
+    errors: tuple[Diagnostic, ...] = ()
+
+
+class ExactReference(NamedTuple):
+    """A reference of a body as the current text has it: `View.exact_in`."""
+
+    line: int
+    """1-based, of the callee's name token."""
+    column: int
+    """0-based, in bytes."""
+    kind: ExactKind
+    name: str
+    """Qualified, as the compiler has it."""
+    target: int
+    """Id of the definition (or, where none is known, declaration) that it joins to; -1: none in the index."""
+    path: str
+    """Of that definition, else of the declaration that the compiler saw; '' outside of the tree."""
+    target_line: int
+    """0 where the text has moved on since."""
+
+
+class ExactShare(NamedTuple):
+    """How much of a tree's C++ was read by a compiler: files with bodies of their own (translation units,
+    and headers with inline functions)."""
+
+    read: int
+    """Whose reading is true of the texts as they are now."""
+    total: int
+    pending: int
 
 
 @dataclass(frozen=True, slots=True)
