@@ -11,7 +11,8 @@ from array import array
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from torchtalkd.facts import EXACT_KINDS, ExactKind, ExactSite, ExactTarget
+from torchtalkd.facts import EXACT_KINDS, ExactKind
+from torchtalkd.readings import ExactSite, ExactTarget
 from torchtalkd.store.rows import ID_BITS, LAST_ORDINAL
 
 OUTSIDE = -1
@@ -49,8 +50,9 @@ def pack(
     bodies: Iterable[Body],
     targets: Iterable[tuple[ExactTarget, str, int]],
 ) -> ExactRows:
-    """The rows of a file. `reading`: its recipe, digest and closure; `targets`: each with its key and the
-    number of its file. Sites in front of a body's first line are left out: its digest says nothing of them."""
+    """The rows of a file. `reading`: its recipe, digest and closure; `targets`: each with its key and
+    the number of its file. Sites in front of a body's first line are left out: its digest says nothing
+    of them."""
     base = file_id << ID_BITS
     known = list(targets)
     body_rows: list[tuple[Any, ...]] = []
@@ -60,13 +62,13 @@ def pack(
         packed: dict[int, array[int]] = {}
         for kind, line, column, target in body.sites:
             if line >= body.line and len(packed) < LAST_ORDINAL:
-                sites = packed.setdefault(target, array("I"))
-                sites.extend((line - body.line, column, EXACT_KINDS.index(kind)))
-        for number, sites in packed.items():
-            target, key, file = known[number]
+                places = packed.setdefault(target, array("I"))
+                places.extend((line - body.line, column, EXACT_KINDS.index(kind)))
+        for number, places in packed.items():
+            meant, key, file = known[number]
             if sys.byteorder == "big":
-                sites.byteswap()
-            what = (body_id, target.usr, key, target.name, file, target.line, sites.tobytes())
+                places.byteswap()
+            what = (body_id, meant.usr, key, meant.name, file, meant.line, places.tobytes())
             references.append((base | len(references), *what))
         body_rows.append((body_id, *body[:8]))
     unit = (file_id, *reading, files, revision, json.dumps(dict(counts), sort_keys=True))

@@ -134,13 +134,10 @@ class ExactFacts:
     def _with_key(self, number: int, key: str) -> list[FiledDefinition]:
         """The definitions of a file with a key, in the order of their ordinals."""
         between = rows.ids_of(number)
-        found: list[FiledDefinition] = []
         asked = self._db.execute(
             f"{selects.DEFINITION} WHERE key = ? AND id BETWEEN ? AND ? ORDER BY id", (key, *between)
         )
-        for row in asked:
-            found.append(FiledDefinition(row[0], self.file_of(row[0]), rows.definition(row)))
-        return found
+        return [FiledDefinition(row[0], self.file_of(row[0]), rows.definition(row)) for row in asked]
 
     # -- validity
 
