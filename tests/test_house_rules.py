@@ -50,7 +50,8 @@ MAY_IMPORT: Mapping[str, str] = {
     "harness.values": "",
     "queries": "facts keys link spots store.view harness.values",
     # A command asks `roots` which tree is meant and `index` for a look at its facts.
-    "cache": "config store",
+    # What was made to read a tree exactly lies beside its index, and goes with it.
+    "cache": "config store compilation.values",
     "roots": "config conventions",
     # Whose index is the framework of another one: what is remembered, and what lies in the cache.
     "bases": "cache config conventions roots store",
