@@ -53,6 +53,14 @@ def call_operators(facts: Facts, cls: str) -> list[FiledDefinition]:
     return kept.get(cls, [])
 
 
+def constructors(facts: Facts, cls: str) -> list[FiledDefinition]:
+    """The constructors that a class writes, bodies and declarations; the class itself where it has none."""
+    if not cls:
+        return []
+    made = facts.named(keys.cpp(cls), f"{cls}::{keys.cpp_last(cls)}")
+    return [d for d in made if d.fact.kind == "function"] or class_named(facts, cls)
+
+
 def methods(facts: Facts, key: str) -> list[FiledDefinition]:
     """The methods with a key: of each full name its bodies, or its declarations where it has none.
     Nothing for a name that too many have."""

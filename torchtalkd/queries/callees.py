@@ -23,6 +23,7 @@ from torchtalkd.queries.edges import (
     family_of,
     packet_node,
 )
+from torchtalkd.queries.exact_edges import exact_callees, exact_ends
 from torchtalkd.queries.operator_edges import operator_edges, stub_edges
 from torchtalkd.queries.python_edges import bound_functions, python_callees
 from torchtalkd.store.view import View
@@ -58,9 +59,14 @@ def _callees(view: View, node: FiledDefinition, crowded: bool) -> Iterator[Edge]
     elif node.file.language == "python":
         yield from python_callees(view, node)
     elif not node.fact.declares:
-        for reference in view.inside(node):
-            if reference.fact.kind in CALLS:
-                yield from ends(view, reference, node, crowded=crowded)
+        yield from _of_body(view, node, crowded)
+
+
+def _of_body(view: View, node: FiledDefinition, crowded: bool) -> Iterator[Edge]:
+    yield from exact_callees(view, node)
+    for reference in view.inside(node):
+        if reference.fact.kind in CALLS:
+            yield from ends(view, reference, node, crowded=crowded)
 
 
 def ends(
@@ -71,6 +77,10 @@ def ends(
     if meant.sort == "stub":
         for edge in stub_edges(view, meant.name):
             yield at_reference(edge.other, "stub", edge.evidence, reference, edge.through)
+        return
+    exact = exact_ends(view, reference, body) if meant.sort not in _BY_NAME_ALONE else None
+    if exact is not None:
+        yield from exact
         return
     if meant.candidates > MOST_CANDIDATES and not crowded:
         return
@@ -94,6 +104,8 @@ def ends(
             yield at_reference(other, by, meant.evidence, reference, _through(meant), meant.candidates)
 
 
+_BY_NAME_ALONE: Final = ("macro", "apply")
+"""What a compiler's reading does not replace: it sees what is behind a macro, and Function<F>::apply."""
 _HOPS: Final[dict[str, Hop]] = {
     "function": "call",
     "construct": "construct",

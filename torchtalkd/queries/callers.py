@@ -17,7 +17,6 @@ from torchtalkd.link.operators import Family
 from torchtalkd.link.source import Evidence
 from torchtalkd.queries.callees import CALLS, MOST_USES, ends, uses_of
 from torchtalkd.queries.edges import (
-    MOST_CANDIDATES,
     Edge,
     at_definition,
     at_reference,
@@ -25,6 +24,7 @@ from torchtalkd.queries.edges import (
     family_of,
     packet_node,
 )
+from torchtalkd.queries.exact_edges import exact_callers
 from torchtalkd.queries.operator_edges import formula_users, kernel_edges, stub_edges
 from torchtalkd.queries.python_edges import bound_functions, operator_users, owner_of, python_callers
 from torchtalkd.store.view import View
@@ -66,6 +66,7 @@ def _callers(view: View, node: FiledDefinition, python: bool, crowded: bool) -> 
     if kind == "macro":
         yield from _uses(view, node)
         return
+    yield from exact_callers(view, node)
     yield from _by_reference(view, _references(view, node), node, crowded)
     yield from _through_stubs(view, node)
     yield from kernel_edges(view, node)
@@ -101,19 +102,11 @@ def _by_reference(
         if reference.fact.kind not in CALLS or reference.file.role == "template":
             continue
         owner = owner_of(view, reference)
-        if owner is None or not _may_mean(view, reference, owner, node, crowded):
+        if owner is None:
             continue
         for edge in ends(view, reference, owner, crowded=crowded):
             if edge.other.id == node.id:
                 yield from _from(view, owner, edge)
-
-
-def _may_mean(
-    view: View, reference: FiledReference, owner: FiledDefinition, node: FiledDefinition, crowded: bool
-) -> bool:
-    """Whether a reference needs a closer look: most of a common name mean something else."""
-    meant = meaning.meaning(view, reference, owner)
-    return bool(meant.candidates) and (crowded or meant.candidates <= MOST_CANDIDATES)
 
 
 def _from(view: View, owner: FiledDefinition, edge: Edge) -> Iterator[Edge]:
