@@ -63,10 +63,16 @@ def _callees(view: View, node: FiledDefinition, crowded: bool) -> Iterator[Edge]
 
 
 def _of_body(view: View, node: FiledDefinition, crowded: bool) -> Iterator[Edge]:
-    yield from exact_callees(view, node)
+    """By each reference, seen from what is around it: a local class is within the function that it is
+    written in. What a compiler alone sees, conversions and operators, comes behind."""
+    around = {node.id: node}
     for reference in view.inside(node):
         if reference.fact.kind in CALLS:
-            yield from ends(view, reference, node, crowded=crowded)
+            owner = around.get(reference.owner) or view.definition(reference.owner) or node
+            around[owner.id] = owner
+            yield from ends(view, reference, owner, crowded=crowded)
+    for body in around.values():
+        yield from exact_callees(view, body)
 
 
 def ends(
