@@ -59,3 +59,20 @@ def _is_meant(entry: FiledDefinition, overload: str | None) -> bool:
     if overload == "*out":
         return operators.is_out(entry)
     return keys.operator_name(entry.fact.name).overload == overload
+
+
+def called_as(family: operators.Family) -> list[str]:
+    """The last components of the C++ functions that torchgen makes of an operator's overloads; those of
+    `at::_ops`, which are all called `call`, left out (torchgen/api/types/signatures.py)."""
+    found: dict[str, None] = {family.base: None}
+    for entry in family.entries:
+        if entry.fact.kind != "operator":
+            continue
+        stems = [family.base]
+        if "SymInt" in entry.fact.signature:
+            stems.append(f"{family.base}_symint")
+        endings = ("_out", "_outf") if operators.is_out(entry) else ("",)
+        found.update(dict.fromkeys(stem + ending for stem in stems for ending in endings))
+        if (entry.fact.detail or {}).get("manual_cpp_binding"):
+            found.setdefault(f"__dispatch_{family.base}")
+    return list(found)

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator
 from torchtalkd import keys
 from torchtalkd.facts import FiledDefinition, FiledReference
 from torchtalkd.link import meaning, members_of
+from torchtalkd.link.generated_names import called_as
 from torchtalkd.link.operators import Family
 from torchtalkd.link.source import Evidence
 from torchtalkd.queries.callees import CALLS, MOST_USES, ends, uses_of
@@ -25,7 +26,8 @@ from torchtalkd.queries.edges import (
     packet_node,
 )
 from torchtalkd.queries.exact_edges import exact_callers
-from torchtalkd.queries.operator_edges import formula_users, kernel_edges, stub_edges
+from torchtalkd.queries.kernel_edges import kernel_edges
+from torchtalkd.queries.operator_edges import formula_users, stub_edges
 from torchtalkd.queries.python_edges import bound_functions, operator_users, owner_of, python_callers
 from torchtalkd.store.view import View
 
@@ -189,9 +191,8 @@ def _of_operator(view: View, family: Family, node: FiledDefinition, crowded: boo
         return
     first = packet_node(view, family.name) or node
     wanted: list[FiledReference] = []
-    for stem in (family.base, f"{family.base}_symint"):
-        for ending in ("", "_out", "_outf"):
-            wanted.extend(view.references(keys.cpp(stem + ending)))
+    for last in called_as(family):
+        wanted.extend(view.references(keys.cpp(last)))
     wanted.extend(_by_structure(view).get(family.name, ()))
     yield from _by_reference(view, wanted, first, crowded)
     yield from formula_users(view, family)

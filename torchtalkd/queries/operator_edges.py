@@ -1,7 +1,6 @@
 """The edges of an operator: to its kernels under each key, to what its derivative's formulas call.
 
-One meaning for both directions: what leads up from a kernel to its operators is what leads down from
-these to it.
+`kernel_edges` has the same links the other way.
 """
 
 from __future__ import annotations
@@ -12,17 +11,17 @@ from typing import Final
 
 from torchtalkd import keys
 from torchtalkd.facts import FiledDefinition
-from torchtalkd.link import library_blocks, macros, meaning, operators, stubs
+from torchtalkd.link import library_blocks, meaning, operators, stubs
 from torchtalkd.link.generated_names import generated
 from torchtalkd.link.operators import Family
 from torchtalkd.link.registered_by_hand import ByHand, registered_by_hand
+from torchtalkd.link.source import Link
 from torchtalkd.queries import trace_kernels, trace_layers
 from torchtalkd.queries.edges import (
     Edge,
     at_definition,
     at_reference,
     each_once,
-    family_of,
     operator_node,
     packet_node,
 )
@@ -39,20 +38,6 @@ def operator_edges(view: View, family: Family) -> tuple[Edge, ...]:
     return found
 
 
-def kernel_edges(view: View, kernel: FiledDefinition) -> Iterator[Edge]:
-    """From a kernel, a meta function or a formula's function to the operators that lead to it."""
-    for packet in _packets(view, kernel):
-        family = operators.family(view, packet)
-        node = operator_node(view, family) if family is not None else None
-        if family is not None and node is not None:
-            for edge in operator_edges(view, family):
-                if edge.other.id == kernel.id:
-                    yield edge._replace(other=node)
-
-
-# -- down
-
-
 def _edges(view: View, family: Family) -> Iterator[Edge]:
     for entry in family.entries:
         if entry.fact.kind == "operator":
@@ -62,23 +47,21 @@ def _edges(view: View, family: Family) -> Iterator[Edge]:
 
 
 def _of_yaml(view: View, entry: FiledDefinition) -> Iterator[Edge]:
-    name = entry.fact.name
     for row in trace_kernels.rows(view, entry):
         key = row.registration.fact.dispatch_key
         for link in row.kernels:
-            yield at_definition(
-                link.definition, "dispatcher", link.evidence, row.registration, f"{name} · {key}"
-            )
+            through = f"{entry.fact.name} · {key}"
+            yield at_definition(link.definition, "dispatcher", link.evidence, row.registration, through)
         for target in view.targets(row.registration):
             if stubs.is_stub(view, target.fact.key):
                 stub = _named_stub(view, target.fact.name)
                 for edge in stub_edges(view, stub) if stub else ():
                     if edge.through.endswith(f"· {key}"):
                         yield edge
-    for meta in _metas(view, entry):
-        yield at_definition(meta, "dispatcher", "declared", entry, f"{name} · Meta")
+    for meta in metas(view, entry):
+        yield at_definition(meta, "dispatcher", "declared", entry, f"{entry.fact.name} · Meta")
     for derivative in operators.derivatives(view, entry):
-        yield from _formulas(view, derivative)
+        yield from formula_edges(view, derivative)
 
 
 def _named_stub(view: View, written: str) -> str:
@@ -89,7 +72,8 @@ def _named_stub(view: View, written: str) -> str:
     return ""
 
 
-def _metas(view: View, entry: FiledDefinition) -> Iterator[FiledDefinition]:
+def metas(view: View, entry: FiledDefinition) -> Iterator[FiledDefinition]:
+    """The meta functions of an overload's structured group."""
     out = operators.delegate(view, entry)
     functional = operators.functional(view, out) if out is not None else None
     if functional is not None:
@@ -98,10 +82,11 @@ def _metas(view: View, entry: FiledDefinition) -> Iterator[FiledDefinition]:
                 yield definition
 
 
-def _formulas(view: View, derivative: FiledDefinition) -> Iterator[Edge]:
+def formula_edges(view: View, derivative: FiledDefinition) -> Iterator[Edge]:
+    """What the formulas of a derivative call: functions, and operators."""
     node = operators.node_name(view, derivative) or derivative.fact.name
     for target in view.targets(derivative):
-        links = formula_functions(view, target.fact.name)
+        links = _formula_links(view, target.fact.name)
         for link in links:
             yield at_reference(link.definition, "autograd", link.evidence, target, node)
         called = None if links else generated(view, _qualified(target.fact.name))
@@ -113,6 +98,14 @@ def _formulas(view: View, derivative: FiledDefinition) -> Iterator[Edge]:
         other = packet_node(view, method.packet) if method is not None else None
         if other is not None:
             yield Edge(other, "autograd", "unique", derivative.file.path, line, 0, node)
+
+
+def _formula_links(view: View, name: str) -> list[Link]:
+    kept: dict[str, list[Link]] = view.kept.setdefault("formula_links", {})
+    found = kept.get(name)
+    if found is None:
+        found = kept[name] = formula_functions(view, name)
+    return found
 
 
 def _qualified(name: str) -> str:
@@ -139,27 +132,30 @@ def _formula_texts(detail: dict[str, object]) -> Iterator[tuple[dict[str, int], 
             yield (of_key if isinstance(of_key, dict) else {}), block
 
 
+YAML: Final = "native_functions"
 _METHOD: Final = re.compile(r"(?:\.|->)([A-Za-z_]\w*)\s*(?:<[^()<>]*>\s*)?\(")
 
 
 def _by_hand(view: View, one: ByHand) -> Iterator[Edge]:
-    through = f"{one.operator} · {one.dispatch_key or 'CatchAll'}"
     if one.falls_through:
         return
-    if one.made is not None:
-        for link in library_blocks.made_functions(view, one.made):
-            yield at_definition(link.definition, "dispatcher", link.evidence, one.place, through)
-        return
-    named = view.targets(one.place)
-    if not named:
+    through = f"{one.operator} · {one.dispatch_key or 'CatchAll'}"
+    links = library_blocks.made_functions(view, one.made) if one.made is not None else []
+    for link in links or registered_links(view, one.place):
+        yield at_definition(link.definition, "dispatcher", link.evidence, one.place, through)
+    if one.made is None and not view.targets(one.place):
+        # A lambda: the registration itself has the body.
         yield at_definition(one.place, "dispatcher", "declared", one.place, through)
-    for target in named:
+
+
+def registered_links(view: View, place: FiledDefinition) -> Iterator[Link]:
+    """The functions that a registration in code names, in C++ or in Python."""
+    for target in view.targets(place) if place.fact.kind != "macro_use" else ():
         if keys.space(target.fact.key) == keys.space(keys.py("")):
-            for function in trace_layers.python_target(view, one.place, target.fact.key, target.fact.name):
-                yield at_definition(function, "dispatcher", "declared", one.place, through)
-            continue
-        for link in library_blocks.target_functions(view, target.fact.name, one.place):
-            yield at_definition(link.definition, "dispatcher", link.evidence, one.place, through)
+            found = trace_layers.python_target(view, place, target.fact.key, target.fact.name)
+            yield from (Link(function, "declared") for function in found)
+        else:
+            yield from library_blocks.target_functions(view, target.fact.name, place)
 
 
 def stub_edges(view: View, stub: str) -> tuple[Edge, ...]:
@@ -182,50 +178,6 @@ def stub_edges(view: View, stub: str) -> tuple[Edge, ...]:
     return found
 
 
-# -- up
-
-
-def _packets(view: View, kernel: FiledDefinition) -> list[str]:
-    """The operators that may lead to a function, by what names it."""
-    found: dict[str, None] = {}
-    key = kernel.fact.key
-    if kernel.fact.kind in ("registration", "schema"):
-        family = family_of(view, kernel)
-        return [family.name] if family is not None else []
-    for target in view.targeting(key):
-        owner = view.definition(target.owner)
-        if owner is None or owner.file.role == "template":
-            continue
-        if owner.fact.kind in ("registration", "schema", "derivative"):
-            for name in _group(view, owner):
-                found.setdefault(name)
-        elif owner.fact.kind == "macro_use":
-            for made in macros.makes(view, owner):
-                if made.kind in ("registration", "schema"):
-                    found.setdefault(str(keys.operator_name(made.name)._replace(overload="")))
-    if kernel.fact.kind == "structured_meta":
-        meant = generated(view, f"at::_ops::{keys.last(key)}::call")
-        for name in _variants(view, meant.packet) if meant is not None else ():
-            found.setdefault(name)
-    return list(found)
-
-
-def _group(view: View, binding: FiledDefinition) -> Iterator[str]:
-    """The operators of a registration or a derivative, with those that delegate to its own."""
-    written = keys.operator_name(binding.fact.name)
-    for namespace in operators.namespaces(view, binding):
-        packet = str(written._replace(namespace=namespace or view.rules.operator_namespace, overload=""))
-        yield from _variants(view, packet)
-
-
-def _variants(view: View, packet: str) -> Iterator[str]:
-    """An operator with its in-place or functional one, which may share kernel and derivative."""
-    yield packet
-    other = packet.removesuffix("_") if packet.endswith("_") else f"{packet}_"
-    if view.count(keys.op(other), 1):
-        yield other
-
-
 def formula_users(view: View, family: Family) -> Iterator[Edge]:
     """The operators whose derivatives call an operator."""
     node = operator_node(view, family)
@@ -235,7 +187,7 @@ def formula_users(view: View, family: Family) -> Iterator[Edge]:
         for derivative in view.definitions_of_kind("derivative"):
             written = keys.operator_name(derivative.fact.name)._replace(overload="")
             user = packet_node(view, str(written))
-            for edge in _formulas(view, derivative) if user is not None else ():
+            for edge in formula_edges(view, derivative) if user is not None else ():
                 if user is not None and edge.other.fact.kind in ("operator", "schema"):
                     kept.setdefault(edge.other.id, []).append(edge._replace(other=user))
     if node is not None:
