@@ -43,10 +43,10 @@ NOTHING: Final = Meaning("function", candidates=0)
 
 def meaning(facts: Facts, reference: FiledReference, owner: FiledDefinition | None) -> Meaning:
     """What a reference in C++ means, seen from the definition around it."""
-    kept: dict[tuple[int, str, str, str, int], Meaning] = facts.kept.setdefault("meanings", {})
+    kept: dict[tuple[int, str, bool, str, str, int], Meaning] = facts.kept.setdefault("meanings", {})
     fact = reference.fact
     scopes = scopes_of(facts, reference, owner)
-    asked = (reference.file.id, scopes[0], fact.name, fact.kind, fact.arguments)
+    asked = (reference.file.id, scopes[0], _in_structured(owner), fact.name, fact.kind, fact.arguments)
     found = kept.get(asked)
     if found is None:
         found = kept[asked] = _meaning(facts, reference, owner, scopes)
@@ -85,7 +85,7 @@ def _meaning(
         or _of_class(facts, fact.name, scopes, fact.arguments)
         or _of_operator(facts, reference, scopes)
         or _looked_up(facts, fact.name, scopes, file, fact.arguments, declarations=True)
-        or _by_last_component(facts, key, fact.name, scopes, file, fact.arguments)
+        or _by_last_component(facts, key, reference, scopes, structured=_in_structured(owner))
         or NOTHING
     )
 
@@ -181,14 +181,15 @@ def _of_operator(facts: Facts, reference: FiledReference, scopes: Sequence[str])
 
 
 def _by_last_component(
-    facts: Facts, key: str, written: str, scopes: Sequence[str], file: File, arguments: int
+    facts: Facts, key: str, reference: FiledReference, scopes: Sequence[str], *, structured: bool
 ) -> Meaning | None:
     """Functions that look-up by name does not find: behind a using-directive, by the type of an argument,
     or, within a class that a macro makes, from its bases."""
     if facts.count(key, MANY) >= MANY:
         return None
-    name = functions.plain(written)
-    in_class = bool(members_of.class_named(facts, scopes[0])) or _in_structured(facts, scopes, file)
+    file, arguments = reference.file, reference.fact.arguments
+    name = functions.plain(reference.fact.name)
+    in_class = structured or bool(members_of.class_named(facts, scopes[0]))
     found = []
     for d in facts.definitions(key):
         if d.fact.kind not in functions.BODIES or not functions.visible(d, file):
@@ -215,15 +216,9 @@ def _by_last_component(
     )
 
 
-def _in_structured(facts: Facts, scopes: Sequence[str], file: File) -> bool:
-    """Whether a file has functions whose class a macro makes: TORCH_META_FUNC, TORCH_IMPL_FUNC."""
-    kept: dict[int, bool] = facts.kept.setdefault("has_structured", {})
-    found = kept.get(file.id)
-    if found is None:
-        found = kept[file.id] = any(
-            d.fact.kind in ("structured_meta", "structured_impl") for d in facts.definitions_in(file)
-        )
-    return found and bool(scopes[0])
+def _in_structured(owner: FiledDefinition | None) -> bool:
+    """Whether a body is a method of a class that a macro makes: TORCH_META_FUNC, TORCH_IMPL_FUNC."""
+    return owner is not None and owner.fact.kind in ("structured_meta", "structured_impl")
 
 
 def _bodies_first(several: Sequence[FiledDefinition]) -> list[FiledDefinition]:

@@ -31,6 +31,11 @@ def is_seen(facts: Facts, definition: FiledDefinition, file: File) -> bool:
     return seen is None or bool(seen & _declaring(facts, definition))
 
 
+def prepare(facts: Facts) -> None:
+    """Derives what `is_seen` needs of all files, before somebody asks."""
+    _taken_in(facts)
+
+
 def _declaring(facts: Facts, definition: FiledDefinition) -> int:
     """The files that declare or define a definition, or the class that it is a member of, as bits."""
     kept: dict[str, int] = facts.kept.setdefault("declaring", {})

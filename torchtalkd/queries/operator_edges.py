@@ -181,14 +181,23 @@ def stub_edges(view: View, stub: str) -> tuple[Edge, ...]:
 def formula_users(view: View, family: Family) -> Iterator[Edge]:
     """The operators whose derivatives call an operator."""
     node = operator_node(view, family)
+    if node is not None:
+        yield from _formula_users(view).get(node.id, ())
+
+
+def prepare_formulas(view: View) -> None:
+    """Reads the formulas of all derivatives, before somebody asks who calls an operator."""
+    _formula_users(view)
+
+
+def _formula_users(view: View) -> dict[int, list[Edge]]:
+    """The id of an operator's node → the edges from the operators whose formulas call it."""
     kept: dict[int, list[Edge]] | None = view.kept.get("formula_users")
     if kept is None:
         kept = view.kept["formula_users"] = {}
         for derivative in view.definitions_of_kind("derivative"):
-            written = keys.operator_name(derivative.fact.name)._replace(overload="")
-            user = packet_node(view, str(written))
+            user = packet_node(view, str(keys.operator_name(derivative.fact.name)._replace(overload="")))
             for edge in formula_edges(view, derivative) if user is not None else ():
                 if user is not None and edge.other.fact.kind in ("operator", "schema"):
                     kept.setdefault(edge.other.id, []).append(edge._replace(other=user))
-    if node is not None:
-        yield from kept.get(node.id, ())
+    return kept
