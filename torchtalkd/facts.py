@@ -119,7 +119,7 @@ class Reference(NamedTuple):
     """0-based, in bytes, of the first byte of the name as written."""
     owner: int = -1
     arguments: int = -1
-    """How many arguments a C++ call passes, which tells overloads apart; -1 elsewhere."""
+    """How many arguments a call in C++ passes, which tells overloads apart; -1 elsewhere."""
 
 
 class Definition(NamedTuple):

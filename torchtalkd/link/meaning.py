@@ -58,7 +58,7 @@ def _meaning(
 ) -> Meaning:
     fact, file = reference.fact, reference.file
     if fact.kind == "method":
-        return _method(facts, fact.key, file)
+        return _method(facts, fact.key, file, fact.arguments)
     last = keys.last(fact.key)
     if keys.space(fact.key) == _MACRO:
         macros = _macros(facts, fact.key, file)
@@ -234,15 +234,32 @@ def _of(sort: Sort, ends: Sequence[FiledDefinition]) -> Meaning:
 # -- methods
 
 
-def _method(facts: Facts, key: str, file: File) -> Meaning:
+def _method(facts: Facts, key: str, file: File, arguments: int) -> Meaning:
     ends = [d for d in members_of.methods(facts, key) if seen.is_seen(facts, d, file)]
-    count = len(ends)
-    if not ends and facts.count(key, members_of.MANY) >= members_of.MANY:
-        count = members_of.MANY
     operator = method_of_tensor(facts, keys.last(key))
-    count += operator is not None
+    fitting = [d for d in ends if takes(d, arguments)]
+    takes_them = operator is not None and operator_takes(facts, operator, arguments)
+    if fitting or takes_them:
+        # Where nothing fits, the text is not what it seems: then all are candidates.
+        ends, operator = fitting, operator if takes_them else None
+    count = len(ends) + (operator is not None)
+    if not count and facts.count(key, members_of.MANY) >= members_of.MANY:
+        count = members_of.MANY
     certain = count == 1 and keys.last(key) not in STANDARD_MEMBERS
     return Meaning("method", tuple(ends), "unique" if certain else "candidate", "", operator, count)
+
+
+def operator_takes(facts: Facts, operator: Generated, arguments: int) -> bool:
+    """Whether an overload of an operator, called as a method of a tensor, can take so many arguments."""
+    if arguments < 0:
+        return True
+    for name in operator.overloads:
+        entry = operators.entry(facts, name)
+        parameters = [p for p in operators.inputs(entry.fact.signature) if p != "*"] if entry else []
+        needed = sum("=" not in parameter for parameter in parameters)
+        if needed - 1 <= arguments <= len(parameters) - 1:
+            return True
+    return False
 
 
 def method_of_tensor(facts: Facts, last: str) -> Generated | None:
@@ -311,10 +328,13 @@ def of_arity(found: Sequence[FiledDefinition], arguments: int) -> list[FiledDefi
     """Those that can take so many arguments; all, where none can or the number is not known."""
     if arguments < 0 or len(found) < 2:
         return list(found)
-    fitting = []
-    for definition in found:
-        types = overload.parameter_types(definition.fact.signature)
-        least = len(types) - definition.fact.signature.count("=")
-        if least <= arguments <= len(types) or "..." in definition.fact.signature:
-            fitting.append(definition)
-    return fitting or list(found)
+    return [definition for definition in found if takes(definition, arguments)] or list(found)
+
+
+def takes(definition: FiledDefinition, arguments: int) -> bool:
+    """Whether a function can take so many arguments, by its parameter list; -1: their number is not known."""
+    signature = definition.fact.signature
+    if arguments < 0 or "..." in signature:
+        return True
+    count = len(overload.parameter_types(signature))
+    return count - signature.count("=") <= arguments <= count

@@ -11,10 +11,11 @@ from typing import Final
 
 from torchtalkd import keys
 from torchtalkd.facts import FiledDefinition
-from torchtalkd.link import meaning
+from torchtalkd.link import functions, meaning, members_of
 from torchtalkd.queries.answers import Subject
 from torchtalkd.queries.edges import packet_node
 from torchtalkd.queries.locate import locate
+from torchtalkd.queries.subjects import of_definitions
 from torchtalkd.store.view import View
 
 MOST_STARTS: Final = 200
@@ -38,7 +39,21 @@ def graph_starts(
         nodes = starts_of(view, subject)
         if nodes:
             found.append((subject, nodes))
+    if not found and "::" in name:
+        found = [(of_definitions("C++ function", d.fact.name, [d]), [d]) for d in _inherited(view, name)]
     return found, located.nearest
+
+
+def _inherited(view: View, name: str) -> list[FiledDefinition]:
+    """The method that a class has from a base, where a name asks for it as the class's own."""
+    written, _, last = functions.plain(name).rpartition("::")
+    for cls in view.definitions(keys.cpp(written)):
+        full = cls.fact.name
+        if cls.fact.kind in _CLASSES and (full == written or full.endswith(f"::{written}")):
+            found = members_of.own_or_inherited(view, full, last)
+            if found:
+                return found
+    return []
 
 
 def starts_of(view: View, subject: Subject) -> list[FiledDefinition]:

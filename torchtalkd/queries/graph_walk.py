@@ -14,7 +14,7 @@ from typing import Final, NamedTuple, TypeAlias
 from torchtalkd.facts import FiledDefinition
 from torchtalkd.queries.callees import callees
 from torchtalkd.queries.callers import callers
-from torchtalkd.queries.edges import Edge, family_of, packet_node
+from torchtalkd.queries.edges import Edge
 from torchtalkd.store.view import View
 
 Step: TypeAlias = Callable[[FiledDefinition, bool], tuple[Edge, ...]]
@@ -108,6 +108,3 @@ def down(view: View) -> Step:
 
 def _is_rare(view: View, node: FiledDefinition) -> bool:
     return len(view.references(node.fact.key)) <= MOST_SITES
-
-
-__all__ = ["Bounds", "Walk", "Walked", "down", "family_of", "is_python", "packet_node", "up", "walk"]
