@@ -14,7 +14,17 @@ from typing import Final, Literal, NamedTuple, TypeAlias
 
 from torchtalkd import keys
 from torchtalkd.facts import File, FiledDefinition, FiledReference
-from torchtalkd.link import autograd, functions, includes, members_of, operators, overload, seen, stubs
+from torchtalkd.link import (
+    autograd,
+    functions,
+    includes,
+    members_of,
+    operators,
+    overload,
+    seen,
+    structured,
+    stubs,
+)
 from torchtalkd.link.generated_names import Generated, generated
 from torchtalkd.link.source import Evidence, Facts
 
@@ -43,18 +53,19 @@ NOTHING: Final = Meaning("function", candidates=0)
 
 def meaning(facts: Facts, reference: FiledReference, owner: FiledDefinition | None) -> Meaning:
     """What a reference in C++ means, seen from the definition around it."""
-    kept: dict[tuple[int, str, bool, str, str, int], Meaning] = facts.kept.setdefault("meanings", {})
+    kept: dict[tuple[int, str, str, str, str, int], Meaning] = facts.kept.setdefault("meanings", {})
     fact = reference.fact
     scopes = scopes_of(facts, reference, owner)
-    asked = (reference.file.id, scopes[0], _in_structured(owner), fact.name, fact.kind, fact.arguments)
+    made = structured.inherited_class(facts, owner)
+    asked = (reference.file.id, scopes[0], made, fact.name, fact.kind, fact.arguments)
     found = kept.get(asked)
     if found is None:
-        found = kept[asked] = _meaning(facts, reference, owner, scopes)
+        found = kept[asked] = _meaning(facts, reference, owner, scopes, made)
     return found
 
 
 def _meaning(
-    facts: Facts, reference: FiledReference, owner: FiledDefinition | None, scopes: Sequence[str]
+    facts: Facts, reference: FiledReference, owner: FiledDefinition | None, scopes: Sequence[str], made: str
 ) -> Meaning:
     fact, file = reference.fact, reference.file
     if fact.kind == "method":
@@ -82,10 +93,10 @@ def _meaning(
         return Meaning("stub", stub_places(facts, stub), name=stub)
     return (
         _looked_up(facts, fact.name, scopes, file, fact.arguments)
-        or _of_class(facts, fact.name, scopes, fact.arguments)
+        or _of_class(facts, fact.name, [made] if made else scopes, fact.arguments)
         or _of_operator(facts, reference, scopes)
         or _looked_up(facts, fact.name, scopes, file, fact.arguments, declarations=True)
-        or _by_last_component(facts, key, reference, scopes, structured=_in_structured(owner))
+        or _by_last_component(facts, key, reference, scopes)
         or NOTHING
     )
 
@@ -181,7 +192,7 @@ def _of_operator(facts: Facts, reference: FiledReference, scopes: Sequence[str])
 
 
 def _by_last_component(
-    facts: Facts, key: str, reference: FiledReference, scopes: Sequence[str], *, structured: bool
+    facts: Facts, key: str, reference: FiledReference, scopes: Sequence[str]
 ) -> Meaning | None:
     """Functions that look-up by name does not find: behind a using-directive, by the type of an argument,
     or, within a class that a macro makes, from its bases."""
@@ -189,7 +200,7 @@ def _by_last_component(
         return None
     file, arguments = reference.file, reference.fact.arguments
     name = functions.plain(reference.fact.name)
-    in_class = structured or bool(members_of.class_named(facts, scopes[0]))
+    in_class = bool(members_of.class_named(facts, scopes[0]))
     found = []
     for d in facts.definitions(key):
         if d.fact.kind not in functions.BODIES or not functions.visible(d, file):
@@ -214,11 +225,6 @@ def _by_last_component(
         operator=operator,
         candidates=len(fitting) + (operator is not None),
     )
-
-
-def _in_structured(owner: FiledDefinition | None) -> bool:
-    """Whether a body is a method of a class that a macro makes: TORCH_META_FUNC, TORCH_IMPL_FUNC."""
-    return owner is not None and owner.fact.kind in ("structured_meta", "structured_impl")
 
 
 def _bodies_first(several: Sequence[FiledDefinition]) -> list[FiledDefinition]:

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from torchtalkd.facts import FiledDefinition, FiledReference
-from torchtalkd.link import autograd, meaning, members_of
+from torchtalkd.link import autograd, meaning, members_of, structured
 from torchtalkd.link.meaning import Meaning
 from torchtalkd.link.source import Evidence
 from torchtalkd.queries.edges import (
@@ -101,7 +101,7 @@ def ends(
         yield from _objects(view, meant, reference)
     elif meant.sort == "apply":
         yield from _backward(view, meant, reference)
-    elif meant.sort == "function":
+    elif meant.sort == "function" and body.fact.kind not in structured.KINDS:
         yield from _overriding(view, meant, reference)
     if meant.operator is not None:
         other = packet_node(view, meant.operator.packet)

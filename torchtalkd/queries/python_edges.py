@@ -48,8 +48,13 @@ def python_callers(view: View, node: FiledDefinition) -> Iterator[Edge]:
 def operator_users(view: View, family: Family) -> Iterator[Edge]:
     """The Python functions that call an operator: by a bound name, by torch.ops, by a tensor's method."""
     node = packet_node(view, family.name)
+    points = wrappers.entry_points(view, family)
+    for point in points:
+        if point.kind == "wrapper":
+            fact, place = point.definition.fact, point.definition.file.path
+            yield Edge(point.definition, "python", point.evidence, place, fact.line, fact.column)
     lasts = {family.base: None}
-    lasts.update((point.name.rpartition(".")[2], None) for point in wrappers.entry_points(view, family))
+    lasts.update((point.name.rpartition(".")[2], None) for point in points)
     references = [r for last in lasts for r in view.references(keys.py(last))]
     references += view.references(keys.op(family.base))
     if _named_so(view, family.base) < MOST_CANDIDATES:
