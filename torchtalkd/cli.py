@@ -17,8 +17,16 @@ from types import ModuleType
 from typing import NoReturn
 
 from torchtalkd import __version__
-from torchtalkd.frontends.command import agent_arguments, dispatcher_arguments
+from torchtalkd.frontends.command import agent_arguments, dispatcher_arguments, graph_arguments
 from torchtalkd.frontends.command.harness_arguments import add_harness
+from torchtalkd.frontends.command.shared_arguments import across as _across
+from torchtalkd.frontends.command.shared_arguments import filled as _filled
+from torchtalkd.frontends.command.shared_arguments import json as _json
+from torchtalkd.frontends.command.shared_arguments import no_daemon as _no_daemon
+from torchtalkd.frontends.command.shared_arguments import positive as _positive
+from torchtalkd.frontends.command.shared_arguments import query as _query
+from torchtalkd.frontends.command.shared_arguments import tree as _tree
+from torchtalkd.frontends.command.shared_arguments import wait as _wait
 from torchtalkd.frontends.command.snapshot_arguments import add_snapshots
 
 COMMANDS = {
@@ -47,6 +55,7 @@ COMMANDS = {
     "dispatch": "ask",
     "ops": "ask",
     "problems": "ask",
+    "graph": "ask",
     "harness list": "harness listed",
     "harness show": "harness",
     "harness new": "harness_new",
@@ -57,7 +66,7 @@ COMMANDS = {
 }
 
 IN_DAEMON = {
-    **dict.fromkeys(("trace", "search", "dispatch", "ops", "problems"), True),
+    **dict.fromkeys(("trace", "search", "dispatch", "ops", "problems", "graph"), True),
     "index build": False,
     "index update": False,
 }
@@ -307,7 +316,7 @@ def parser(first: str = "") -> argparse.ArgumentParser:
     _wait(search)
     _query(search)
 
-    for name, (about, add) in dispatcher_arguments.COMMANDS.items():
+    for name, (about, add) in (dispatcher_arguments.COMMANDS | graph_arguments.COMMANDS).items():
         asking = command(name, about)
         add(asking, _filled)
         _wait(asking)
@@ -332,69 +341,3 @@ def parser(first: str = "") -> argparse.ArgumentParser:
     forget = command("forget", "Forget a source tree and delete its index")
     forget.add_argument("path")
     return parser
-
-
-def _across(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--all-roots",
-        action="store_true",
-        help="ask the other known roots, too: what the tree depends on, and who depends on it",
-    )
-    parser.add_argument(
-        "--base", metavar="PATH", help="take the framework that the tree depends on from this root"
-    )
-
-
-def _wait(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--wait",
-        action="store_true",
-        help="wait until all that has changed is read, and say so if the tree does not settle within 2 s",
-    )
-
-
-def _query(parser: argparse.ArgumentParser) -> None:
-    _tree(parser)
-    _no_daemon(parser)
-    _json(parser)
-
-
-def _no_daemon(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--no-daemon", action="store_true", help="in this process alone (TORCHTALK_NO_DAEMON=1: always)"
-    )
-
-
-def _tree(parser: argparse.ArgumentParser, *, source_required: bool = False) -> None:
-    parser.add_argument(
-        "--source",
-        "--pytorch-source",
-        metavar="PATH",
-        required=source_required,
-        help="top folder of the source tree"
-        + (
-            ""
-            if source_required
-            else " (default: TORCHTALK_SOURCE, the current tree, the configured default)"
-        ),
-    )
-    parser.add_argument(
-        "--harness", metavar="NAME", help="read it as this framework's, whatever it looks like"
-    )
-
-
-def _json(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--json", action="store_true", help="one JSON object on stdout, for scripts")
-
-
-def _filled(text: str) -> str:
-    if not text.strip():
-        raise argparse.ArgumentTypeError("it is empty")
-    # Bytes that are no UTF-8 came as lone surrogates, which nothing behind here can look up.
-    return text.encode("utf-8", "backslashreplace").decode("utf-8")
-
-
-def _positive(text: str) -> int:
-    if not text.isdecimal() or not int(text):
-        raise argparse.ArgumentTypeError(f"{text!r} is not a positive whole number")
-    return int(text)

@@ -50,7 +50,16 @@ DESCRIPTIONS: Final = {
         " matches first, with file and line. Use it when the exact name is not known, or to list the kernels"
         " of a kind or of a backend; then trace one of them."
     ),
+    "graph": (
+        "Who calls this function, what does it call, and what breaks if it changes? Follows C++ and Python"
+        " calls through dispatch stubs, the dispatcher, autograd formulas, function pointers, kernel launches"
+        " and bindings, each hop named with file and line. Use it for callers, dependencies and impact of any"
+        " function, kernel, operator or stub."
+    ),
     "cuda_kernels": "Which CUDA kernels are there, of this name or at all?",
+    "calls": 'What does this function call? Older name of graph(func, mode="calls").',
+    "called_by": 'Who calls this function? Older name of graph(func, mode="callers").',
+    "impact": 'What breaks if this changes? Older name of graph(func, mode="impact", focus="full").',
 }
 """By tool."""
 
@@ -71,6 +80,13 @@ PARAMETERS: Final = {
         " functions. registries: models, backends and other registered names. external: what is taken from"
         " the framework that this tree depends on."
     ),
+    "graph.mode": (
+        "callers: who calls it. calls: what it calls. impact: who calls it, through `depth` levels."
+    ),
+    "depth": "How many levels of calls, 1 to 5.",
+    "fuzzy_all_levels": "true: also go on through names that may mean more than 8 things.",
+    "walk_python": "true: also follow the callers in Python at each level.",
+    "graph.focus": "full: also the names of Python that lead to what was found.",
     "backend": "Only for this dispatch key: CPU, CUDA, MPS, CompositeImplicitAutograd, … Empty: all.",
     "wait": (
         "true: wait up to 2 s until all that has just changed in the tree is read. Only needed right after a"

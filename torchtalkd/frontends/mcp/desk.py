@@ -13,6 +13,7 @@ from torchtalkd.frontends.mcp import replies, standing
 from torchtalkd.frontends.mcp.arguments import Refused
 from torchtalkd.frontends.mcp.calls import Call
 from torchtalkd.frontends.mcp.replies import Asked
+from torchtalkd.frontends.mcp.standalone import OWN, Own
 from torchtalkd.frontends.mcp.tools import OLDER, SETS, TOOLS
 from torchtalkd.frontends.text import not_settled
 from torchtalkd.queries import across
@@ -69,6 +70,8 @@ class Desk:
         defaults = {name: parameter.default for name, parameter in TOOLS[tool].items()}
         call = _Call({**defaults, **whole}, asked, report)
         try:
+            if tool in OWN:
+                return await self._standalone(OWN[tool], call)
             return await _ANSWERS[tool](self, call)
         except NotReady as error:
             return Said(standing.not_ready_text(self.root.state(), str(error)), True)
@@ -114,6 +117,15 @@ class Desk:
         name, limit = call.given["function_name"], call.given["limit"]
         answer = await self._ask(call, lambda view: device_kernels(view, name, limit))
         return Said(replies.search_text(answer, self._notes(call, answer.waiting), limit, call.asked))
+
+    async def _standalone(self, own: Own, call: _Call) -> Said:
+        answer = await self._ask(call, lambda view: own.question(view, call.given))
+        notes = [*self._notes(call, answer.standing.waiting), *own.notes(answer)]
+        text = own.text(answer)
+        ways = own.ways(answer, call.given)
+        return Said(
+            replies.reply(text.whole, notes, call.asked, ways, extract=text.extract), own.failed(answer)
+        )
 
     async def _ask(self, call: _Call, question: Callable[[View], T]) -> T:
         wait = bool(call.given["wait"])
@@ -168,7 +180,7 @@ _ANSWERS: Final[Mapping[str, Callable[[Desk, _Call], Awaitable[Said]]]] = {
     "search": Desk.search,
     "cuda_kernels": Desk.cuda_kernels,
 }
-"""By tool, without the older ones that are a core tool's."""
+"""By tool, without those of `OWN` and the older ones that are a core tool's."""
 
 
 def _far(state: RootState) -> str:

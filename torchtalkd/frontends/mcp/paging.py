@@ -2,13 +2,14 @@
 
 Invariants: a page depends on the answer alone, not on what is said beside it, so that the second call
 finds the first one's pages; and the pages together hold every line of the whole answer once, those
-of the first page first. A line that ends in a colon is the title of the deeper lines below it, and
-stands again on each page that goes on with them.
+of the first page first. A line is the title of the deeper lines below it, and stands again on each
+page that goes on with them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import zip_longest
 from typing import Final
 
 MOST_BYTES: Final = 8_600
@@ -22,20 +23,22 @@ def pages(head: str, lines: Sequence[str]) -> list[list[str]]:
     found: list[list[str]] = [[]]
     size = 0
     titles: list[str] = []
-    for line in lines:
+    for number, line in enumerate(lines):
         depth = _depth(line)
         titles = [title for title in titles if _depth(title) < depth]
         cost = len(line.encode()) + 1
+        below = lines[number + 1] if number + 1 < len(lines) else ""
+        leads = _depth(below) > depth
         # A title stays with the first line below it.
-        last = cost + (200 if _is_title(line) else 0)
+        last = cost + (len(below.encode()) + 1 if leads else 0)
         page = found[-1]
-        if page and (size + last > room or len(page) + 1 + _is_title(line) >= MOST_LINES):
+        if page and (size + last > room or len(page) + 1 + leads >= MOST_LINES):
             again = [_again(title) for title in titles]
             found.append(again)
             size = sum(len(title.encode()) + 1 for title in again)
         found[-1].append(line)
         size += cost
-        if _is_title(line):
+        if leads:
             titles.append(line)
     return found
 
@@ -59,9 +62,9 @@ def _sections(lines: Sequence[str]) -> dict[tuple[str, int], list[list[str]]]:
     behind it. What stands under no title is under '': it is of every page or of the first."""
     found: dict[tuple[str, int], list[list[str]]] = {("", 0): []}
     rows = found["", 0]
-    for line in lines:
+    for line, below in zip_longest(lines, lines[1:], fillvalue=""):
         if not _depth(line):
-            title = line if _is_title(line) else ""
+            title = line if _depth(below) else ""
             number = sum(key[0] == title for key in found)
             rows = found[title, number] = []
         elif line.startswith("  … "):
@@ -74,15 +77,12 @@ def _sections(lines: Sequence[str]) -> dict[tuple[str, int], list[list[str]]]:
 
 
 def _again(title: str) -> str:
-    return title if title.endswith(_CONTINUED) else title[:-1] + _CONTINUED
+    text = title.removesuffix(":")
+    return title if text.endswith(_CONTINUED) else f"{text}{_CONTINUED}{title[len(text) :]}"
 
 
-_CONTINUED: Final = " (continued):"
+_CONTINUED: Final = " (continued)"
 
 
 def _depth(line: str) -> int:
     return len(line) - len(line.lstrip(" "))
-
-
-def _is_title(line: str) -> bool:
-    return line.endswith(":")

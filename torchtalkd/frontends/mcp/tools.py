@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
+from torchtalkd.queries import graph
 from torchtalkd.queries.search import MODES
 from torchtalkd.queries.trace import FOCUSES
 
@@ -41,8 +42,9 @@ class Older(NamedTuple):
     """What else the core tool is called with."""
 
 
-_WAIT: Final = Parameter(flag=True, default=False)
-_ALL_ROOTS: Final = Parameter(flag=True, default=False)
+_NO: Final = Parameter(flag=True, default=False)
+_ALL_ROOTS: Final = _NO
+_WAIT: Final = _NO
 _PAGE: Final = Parameter(number=(1, MOST_PAGES), default=1)
 _NAME: Final = Parameter(required=True)
 _LIMIT: Final = Parameter(number=(1, MOST_MATCHES), default=10)
@@ -64,11 +66,25 @@ CORE: Final[Mapping[str, Mapping[str, Parameter]]] = {
         **_MORE,
         "all_roots": _ALL_ROOTS,
     },
+    "graph": {
+        "func": _NAME,
+        "mode": Parameter(choices=graph.MODES, default="callers"),
+        "depth": Parameter(number=(1, graph.DEEPEST), default=2),
+        "fuzzy_all_levels": _NO,
+        "walk_python": _NO,
+        "focus": Parameter(choices=graph.FOCUSES, default="callers"),
+        **_MORE,
+    },
 }
 """By tool, by argument; in the order in which they are listed."""
 
+_FUNC: Final = {"function_name": "func"}
+
 OLDER: Final[Mapping[str, Older]] = {
     "cuda_kernels": Older("cuda_kernels", {}, {}),
+    "calls": Older("graph", _FUNC, {"mode": "calls"}),
+    "called_by": Older("graph", _FUNC, {"mode": "callers"}),
+    "impact": Older("graph", {**_FUNC, "depth": "depth"}, {"mode": "impact", "focus": "full"}),
 }
 """What the older set has beside `get_status`, `trace` and `search`."""
 
@@ -78,6 +94,9 @@ _OLDER_PARAMETERS: Final[Mapping[str, Mapping[str, Parameter]]] = {
         "limit": Parameter(number=(1, MOST_MATCHES), default=50),
         **_MORE,
     },
+    "calls": {"function_name": _NAME, **_MORE},
+    "called_by": {"function_name": _NAME, **_MORE},
+    "impact": {"function_name": _NAME, "depth": CORE["graph"]["depth"], **_MORE},
 }
 
 TOOLS: Final[Mapping[str, Mapping[str, Parameter]]] = {**CORE, **_OLDER_PARAMETERS}

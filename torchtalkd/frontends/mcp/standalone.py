@@ -1,0 +1,102 @@
+"""The tools whose answers have a form of their own: the question, the text, and what to ask next.
+
+Each is one row of `OWN`; the desk does the rest alike for all.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final, NamedTuple
+
+from torchtalkd.frontends.graph_text import graph_text
+from torchtalkd.frontends.mcp.calls import Way, to
+from torchtalkd.queries.graph import GraphAnswer, graph
+from torchtalkd.store.view import View
+
+Given = Mapping[str, Any]
+
+
+class Text(NamedTuple):
+    """An answer as text."""
+
+    whole: str
+    extract: str = ""
+    """What the first page shows, where that is not the beginning of the whole."""
+
+
+class Own(NamedTuple):
+    """One tool."""
+
+    question: Callable[[View, Given], Any]
+    text: Callable[[Any], Text]
+    ways: Callable[[Any, Given], Iterator[Way]]
+    failed: Callable[[Any], bool]
+    """Whether the answer is none: the name of nothing, or a question that cannot be asked so."""
+    notes: Callable[[Any], Iterator[str]]
+    """What must be said beside it, of how sure it is."""
+
+
+def _graph(view: View, given: Given) -> GraphAnswer:
+    names = ("func", "mode", "depth")
+    flags = {name: given[name] for name in ("fuzzy_all_levels", "walk_python", "focus")}
+    return graph(view, *(given[name] for name in names), **flags)
+
+
+def _graph_text(answer: GraphAnswer) -> Text:
+    whole = graph_text(answer, whole=True)
+    return Text(_for_agents(whole), _for_agents(graph_text(answer)))
+
+
+_TERMINAL: Final = re.compile(r"^\d+ lines not shown: --limit N, --all$")
+
+
+def _for_agents(text: str) -> str:
+    """Without empty lines, and without the words of the command line."""
+    lines = (line for line in text.split("\n") if line.strip() and not _TERMINAL.match(line))
+    said = "\n".join(lines)
+    return said.replace("(--fuzzy-all-levels goes on)", "(fuzzy_all_levels=true goes on)").replace(
+        " more: --all", " more"
+    )
+
+
+def _graph_ways(answer: GraphAnswer, given: Given) -> Iterator[Way]:
+    func = given["func"]
+    if not answer.found:
+        if answer.nearest:
+            yield to("the likest", "graph", func=answer.nearest[0], mode=answer.mode)
+        yield to("names that contain it", "search", query=_last(func))
+        return
+    if answer.mode == "callers":
+        yield to("further up, to Python", "graph", func=func, mode="impact", depth=3, focus="full")
+    elif answer.mode == "calls":
+        yield to("the kernel of each backend", "trace", func=func, focus="dispatch")
+    elif answer.depth < 5 and not answer.stopped:
+        yield to("one level more", "graph", func=func, mode="impact", depth=answer.depth + 1, focus="full")
+    if answer.mode != "calls":
+        yield to("the tests that reach it", "affected", funcs=func)
+
+
+def _graph_notes(answer: GraphAnswer) -> Iterator[str]:
+    if answer.found and answer.exact.pending:
+        share = answer.exact
+        yield (
+            f"C++ call graph not complete: a compiler has read {share.read} of {share.total} units, about"
+            f" {max(1, share.pending * _UNIT_SECONDS // 60)} min are left; all else is known by name"
+        )
+
+
+_UNIT_SECONDS: Final = 0.3
+"""For one unit, with two workers at a low priority: a guess to tell the user, no promise."""
+
+
+def _last(name: str) -> str:
+    return (name.replace("::", ".").rpartition(".")[2] or name)[:80]
+
+
+OWN: Final[Mapping[str, Own]] = {
+    "graph": Own(
+        _graph, _graph_text, _graph_ways, lambda answer: not answer.found or bool(answer.error), _graph_notes
+    ),
+}
+"""By core tool."""
