@@ -15,16 +15,18 @@ MOST_DRAWN: Final = 400
 _TITLES: Final = {"callers": "called by", "calls": "calls", "impact": "affected"}
 
 
-def graph_text(answer: GraphAnswer, *, limit: int = 0, whole: bool = False) -> str:
+def graph_text(
+    answer: GraphAnswer, *, limit: int = 0, whole: bool = False, most_bytes: int = MOST_BYTES
+) -> str:
     """The nodes of each level, a line each, those of equal name together; no final newline.
 
-    Fewer than 10 KB unless `whole` or a `limit` of nodes is given.
+    Fewer than `most_bytes` unless `whole` or a `limit` of nodes is given.
     """
     if answer.error or not answer.found:
         return printable(_not_found(answer))
     lines = [_head(answer), *_starts(answer)]
     levels = [list(_level(answer, level)) for level in range(1, answer.depth + 1)]
-    room = None if whole or limit else MOST_BYTES
+    room = None if whole or limit else most_bytes
     shown = _shares([len(rows) for rows in levels], limit) if limit else _fitting(levels, room, answer)
     cut = 0
     for level, (rows, most) in enumerate(zip(levels, shown, strict=True), 1):

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
 from torchtalkd.frontends.graph_text import graph_text
+from torchtalkd.frontends.mcp import paging
 from torchtalkd.frontends.mcp.calls import Way, to
 from torchtalkd.queries.graph import GraphAnswer, graph
 from torchtalkd.store.view import View
@@ -45,7 +46,7 @@ def _graph(view: View, given: Given) -> GraphAnswer:
 
 def _graph_text(answer: GraphAnswer) -> Text:
     whole = graph_text(answer, whole=True)
-    return Text(_for_agents(whole), _for_agents(graph_text(answer)))
+    return Text(_for_agents(whole), _for_agents(graph_text(answer, most_bytes=paging.MOST_BYTES)))
 
 
 _TERMINAL: Final = re.compile(r"^\d+ lines not shown: --limit N, --all$")
@@ -70,6 +71,11 @@ def _graph_ways(answer: GraphAnswer, given: Given) -> Iterator[Way]:
     if answer.mode == "callers":
         yield to("further up, to Python", "graph", func=func, mode="impact", depth=3, focus="full")
     elif answer.mode == "calls":
+        if all(node.kind == "operator" for node in answer.nodes if not node.level):
+            for node in answer.nodes:
+                if node.level == 1 and node.kind in _BODIES:
+                    yield to("what its implementation calls", "graph", func=node.name, mode="calls")
+                    break
         yield to("the kernel of each backend", "trace", func=func, focus="dispatch")
     elif answer.depth < 5 and not answer.stopped:
         yield to("one level more", "graph", func=func, mode="impact", depth=answer.depth + 1, focus="full")
@@ -86,6 +92,7 @@ def _graph_notes(answer: GraphAnswer) -> Iterator[str]:
         )
 
 
+_BODIES: Final = ("function", "kernel", "structured_impl")
 _UNIT_SECONDS: Final = 0.3
 """For one unit, with two workers at a low priority: a guess to tell the user, no promise."""
 
