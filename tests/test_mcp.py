@@ -17,6 +17,7 @@ from tests.conftest import DEMO_TREE, _copy
 from tests.rpc import INITIALIZE, INITIALIZED, call, line
 from torchtalkd.conventions import load
 from torchtalkd.engine import build
+from torchtalkd.facts import ExactShare
 from torchtalkd.frontends.host import NotReady, RootState
 from torchtalkd.frontends.mcp import replies, serve
 from torchtalkd.frontends.mcp import standing as told_of_index
@@ -26,6 +27,7 @@ from torchtalkd.frontends.mcp.server import build_server
 from torchtalkd.frontends.mcp.tools import CORE, SETS, TOOLS
 from torchtalkd.queries.answers import Answer, Item, Standing, StatusAnswer, Subject
 from torchtalkd.queries.others import NONE, Others
+from torchtalkd.queries.ready import Ready
 from torchtalkd.store.database import open_view
 from torchtalkd.store.view import View
 
@@ -407,7 +409,8 @@ def test_no_answer_is_longer_than_clients_take(items: int, width: int) -> None:
 def test_a_status_with_many_problems_is_short() -> None:
     problems = tuple((f"{'d' * 200}/{n}.py", n, "syntax", "m" * 500) for n in range(60))
     answer = StatusAnswer(Standing(3), "/tree", "pytorch", "2.6", 9, {}, 5000, problems)
-    said = told_of_index.status_text(answer, None, READY, ["n" * 1000])
+    known = told_of_index.Known(answer, Ready(0, 0, 0, 0), ExactShare(1, 9, 8))
+    said = told_of_index.status_text(known, READY, ["n" * 1000])
     assert len(said.encode()) < 10_000 and "left out" in said.splitlines()[-1]
 
 

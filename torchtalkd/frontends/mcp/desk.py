@@ -8,12 +8,14 @@ from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import replace
 from typing import Any, Final, NamedTuple, TypeVar
 
+from torchtalkd.facts import ExactShare
 from torchtalkd.frontends.host import NotReady, RootHandle, RootState
 from torchtalkd.frontends.mcp import replies, standing
 from torchtalkd.frontends.mcp.arguments import Refused
 from torchtalkd.frontends.mcp.calls import Call
 from torchtalkd.frontends.mcp.replies import Asked
 from torchtalkd.frontends.mcp.standalone import OWN, Own
+from torchtalkd.frontends.mcp.standing import Known
 from torchtalkd.frontends.mcp.tools import OLDER, SETS, TOOLS
 from torchtalkd.frontends.text import not_settled
 from torchtalkd.queries import across
@@ -81,18 +83,19 @@ class Desk:
     async def status(self, call: _Call) -> Said:
         """What is indexed."""
         wait = bool(call.given["wait"])
-        answer, counts = None, None
+        known = None
         try:
-            answer, counts = await self.root.ask(_standing, wait=wait)
+            answer, counts, exact = await self.root.ask(_standing, wait=wait)
             if answer.external:
                 answer = replace(answer, external=joined(answer.external, await self.root.bases()))
+            known = Known(answer, counts, exact)
         except NotReady as error:
             why = [] if self.root.state().indexing else [str(error)]
         else:
             why = [*standing.state_notes(self.root.state()), *_unsettled(answer.waiting, wait)]
         state = self.root.state()
         notes = dict.fromkeys([*why, self._note, state.note])
-        return Said(standing.status_text(answer, counts, state, [note for note in notes if note]))
+        return Said(standing.status_text(known, state, [note for note in notes if note]))
 
     async def trace(self, call: _Call) -> Said:
         """Where a name is implemented."""
@@ -193,9 +196,10 @@ def _unsettled(waiting: int, wait: bool) -> list[str]:
     return [not_settled(waiting)] if wait and waiting else []
 
 
-def _standing(view: View) -> tuple[StatusAnswer, Ready]:
-    """What the status says of a revision: counting its rows takes some 50 ms, so they are kept."""
+def _standing(view: View) -> tuple[StatusAnswer, Ready, ExactShare]:
+    """What the status says of a revision: counting its rows takes some 50 ms, so they are kept. What a
+    compiler reads in the background makes no revision."""
     found: tuple[StatusAnswer, Ready] | None = view.kept.get("mcp_status")
     if found is None:
         found = view.kept["mcp_status"] = (status(view), ready(view))
-    return found
+    return *found, view.exact_share()

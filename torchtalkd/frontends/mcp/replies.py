@@ -150,7 +150,7 @@ def _after_trace(answer: Answer) -> list[Way]:
     subject = next((s for s in answer.subjects if s.answered), None)
     if subject is None:
         return []
-    if subject.kind == "class":
+    if subject.kind == "Python class":
         return [to("its methods and what they call", "modules", name=subject.name)]
     if subject.kind != "operator":
         return [

@@ -12,6 +12,7 @@ from typing import Any, Final, NamedTuple
 from torchtalkd.frontends.graph_text import graph_text
 from torchtalkd.frontends.mcp import paging
 from torchtalkd.frontends.mcp.calls import Way, to
+from torchtalkd.frontends.mcp.standing import left
 from torchtalkd.queries.graph import GraphAnswer, graph
 from torchtalkd.store.view import View
 
@@ -84,17 +85,15 @@ def _graph_ways(answer: GraphAnswer, given: Given) -> Iterator[Way]:
 
 
 def _graph_notes(answer: GraphAnswer) -> Iterator[str]:
-    if answer.found and answer.exact.pending:
+    if answer.found and answer.exact.read and answer.exact.pending:
         share = answer.exact
         yield (
-            f"C++ call graph not complete: a compiler has read {share.read} of {share.total} units, about"
-            f" {max(1, share.pending * _UNIT_SECONDS // 60)} min are left; all else is known by name"
+            f"C++ call graph not complete: a compiler has read {share.read} of {share.total} units"
+            f"{left(share)}; all else is known by name"
         )
 
 
 _BODIES: Final = ("function", "kernel", "structured_impl")
-_UNIT_SECONDS: Final = 0.3
-"""For one unit, with two workers at a low priority: a guess to tell the user, no promise."""
 
 
 def _last(name: str) -> str:

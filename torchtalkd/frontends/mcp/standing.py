@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
+from torchtalkd.facts import ExactShare
 from torchtalkd.frontends.host import RootState, Watched
 from torchtalkd.frontends.mcp.replies import one_page
 from torchtalkd.frontends.standing_text import external_text
@@ -12,13 +13,22 @@ from torchtalkd.frontends.text import printable
 from torchtalkd.queries.answers import StatusAnswer
 from torchtalkd.queries.ready import Ready
 
-_BY_NAME: Final = "by name only, because the sources are read without a compiler so far"
+UNIT_SECONDS: Final = 0.3
+"""For a compiler to read one unit, with two workers at a low priority: a guess for the user, no promise."""
+_BY_NAME: Final = "by name only, because no source has been read by a compiler yet"
 
 
-def status_text(
-    answer: StatusAnswer | None, ready: Ready | None, state: RootState, notes: Sequence[str]
-) -> str:
+class Known(NamedTuple):
+    """What a revision has."""
+
+    answer: StatusAnswer
+    ready: Ready
+    exact: ExactShare
+
+
+def status_text(known: Known | None, state: RootState, notes: Sequence[str]) -> str:
     """What is indexed, line by line; without an answer, how far the first index is."""
+    answer, ready, exact = known or (None, None, ExactShare(0, 0, 0))
     standing = answer.standing if answer else None
     building = ""
     if state.indexing and (answer is None or _is_behind(state)):
@@ -30,7 +40,7 @@ def status_text(
         f"Files: {answer.files if answer else 0}",
         f"Bindings: {ready.bindings if ready else 0}",
         f"Native functions: {ready.native_functions if ready else 0}",
-        f"C++ call graph: {absent or building or _BY_NAME}",
+        f"C++ call graph: {absent or building or _call_graph(exact)}",
         f"Python modules: {absent or building or _present(ready.python_modules if ready else 0)}",
         f"Tests: {absent or building or _present(ready.tests if ready else 0)}",
         f"Revision: {standing.revision if standing else state.revision}",
@@ -48,6 +58,20 @@ def status_text(
             lines.append(f"  {file}:{line}  {kind}: {message}" if line else f"  {file}  {kind}: {message}")
     text = "\n".join(printable(line)[:260] for line in lines)
     return one_page(text, notes)
+
+
+def _call_graph(exact: ExactShare) -> str:
+    if not exact.read:
+        return _BY_NAME
+    said = f"a compiler has read {exact.read} of {exact.total} units"
+    if not exact.pending:
+        return f"Ready, {said}"
+    return f"Ready by name, {said}{left(exact)}"
+
+
+def left(exact: ExactShare) -> str:
+    """How long it takes until the rest is read exactly."""
+    return f", about {max(1, round(exact.pending * UNIT_SECONDS / 60))} min are left"
 
 
 def watch_text(watch: Watched) -> str:
