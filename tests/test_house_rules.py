@@ -24,6 +24,8 @@ MAY_IMPORT: Mapping[str, str] = {
     # A text of an editor as parse reads it and the store shows it; what stands at one place of it.
     "overlay": "facts",
     "spots": "",
+    # What a compiler's reading of one file gives: parse makes it, the engine joins it, the store keeps it.
+    "readings": "facts",
     # What a client of any protocol counts columns in: the bridge keeps an editor's texts, too.
     "columns": "",
     "run_folder": "",
@@ -33,14 +35,14 @@ MAY_IMPORT: Mapping[str, str] = {
     "conventions": "facts keys manifests",
     "manifests": "",
     "integration": "",
-    "parse": "facts keys conventions overlay spots",
+    "parse": "facts keys conventions overlay spots readings",
     "compilation": "facts conventions",
     "codegen": "facts keys",
     "vcs": "",
     "link": "facts keys codegen spots",
-    "store": "facts overlay",
+    "store": "facts overlay readings",
     "watch": "changes",
-    "engine": "changes facts conventions parse compilation store vcs",
+    "engine": "changes facts keys readings conventions parse compilation store vcs",
     "snapshots": "facts store vcs",
     # What a tree holds whoever reads it: no index takes part, so it sees what the parsers miss. Its
     # values are what `queries.verify` compares a view with.
@@ -48,7 +50,8 @@ MAY_IMPORT: Mapping[str, str] = {
     "harness.values": "",
     "queries": "facts keys link spots store.view harness.values",
     # A command asks `roots` which tree is meant and `index` for a look at its facts.
-    "cache": "config store",
+    # What was made to read a tree exactly lies beside its index, and goes with it.
+    "cache": "config store compilation.values",
     "roots": "config conventions",
     # Whose index is the framework of another one: what is remembered, and what lies in the cache.
     "bases": "cache config conventions roots store",

@@ -16,6 +16,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
+from torchtalkd.compilation.values import BESIDE
 from torchtalkd.config import xdg_folder
 from torchtalkd.store import database, image, lock
 from torchtalkd.store.errors import StoreError
@@ -106,7 +107,8 @@ def drop_index(root: Path, environ: Mapping[str, str]) -> list[Path]:
             try:
                 for path in _our_files(kept.folder):
                     path.unlink(missing_ok=True)
-                shutil.rmtree(kept.folder / image.BESIDE, ignore_errors=True)
+                for beside in (image.BESIDE, BESIDE):
+                    shutil.rmtree(kept.folder / beside, ignore_errors=True)
                 (kept.folder / lock.NAME).unlink(missing_ok=True)
             finally:
                 held.release()

@@ -119,7 +119,7 @@ class Reference(NamedTuple):
     """0-based, in bytes, of the first byte of the name as written."""
     owner: int = -1
     arguments: int = -1
-    """How many arguments a C++ call passes, which tells overloads apart; -1 elsewhere."""
+    """How many arguments a call in C++ passes, which tells overloads apart; -1 elsewhere."""
 
 
 class Definition(NamedTuple):
@@ -152,6 +152,9 @@ class Definition(NamedTuple):
     """The conditions of the #if around it, outermost first, joined by ` && `."""
     detail: dict[str, Any] | None = None
     """What only this kind has; plain JSON. The parsers' modules say what."""
+    body: int = 0
+    """C++: a digest (signed, 64 bits) of the whole lines `line` to `end_line`, for what a compiler sees
+    code in; 0 elsewhere. What was read exactly of a body is true of it as long as this is the same."""
 
 
 class Problem(NamedTuple):
@@ -204,6 +207,46 @@ class FiledReference(NamedTuple):
     file: File
     fact: Reference
     owner: int
+
+
+ExactKind: TypeAlias = Literal[
+    "call",  # of a function that the compiler chose
+    "construct",  # of a constructor
+    "operator",  # of an overloaded operator or a conversion
+    "virtual",  # of a virtual function: its overriders may be what runs
+    "address",  # a function that is named, but not called
+    "launch",  # kernel<<<grid, block>>>(x)
+]
+EXACT_KINDS: Final[tuple[ExactKind, ...]] = ("call", "construct", "operator", "virtual", "address", "launch")
+"""In the order in which the store numbers them."""
+
+
+class ExactReference(NamedTuple):
+    """A reference of a body as the current text has it: `View.exact_in`."""
+
+    line: int
+    """1-based, of the callee's name token."""
+    column: int
+    """0-based, in bytes."""
+    kind: ExactKind
+    name: str
+    """Qualified, as the compiler has it."""
+    target: int
+    """Id of the definition (or, where none is known, declaration) that it joins to; -1: none in the index."""
+    path: str
+    """Of that definition, else of the declaration that the compiler saw; '' outside of the tree."""
+    target_line: int
+    """0 where the text has moved on since."""
+
+
+class ExactShare(NamedTuple):
+    """How much of a tree's C++ was read by a compiler: files with bodies of their own (translation units,
+    and headers with inline functions)."""
+
+    read: int
+    """Whose reading is true of the texts as they are now."""
+    total: int
+    pending: int
 
 
 @dataclass(frozen=True, slots=True)

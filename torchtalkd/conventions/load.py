@@ -255,8 +255,9 @@ def _merge(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]
 
 
 def _fingerprint(conventions: Conventions) -> str:
-    # The version reaches the facts only through the fields that a release changes.
+    # The version reaches the facts only through the fields that a release changes, and how a file is
+    # compiled is no part of what it says.
     fields = dataclasses.asdict(conventions)
-    del fields["fingerprint"], fields["rules"]["version"], fields["rules"]["bases"]
+    del fields["compilation"], fields["fingerprint"], fields["rules"]["version"], fields["rules"]["bases"]
     canonical = json.dumps(fields, sort_keys=True, ensure_ascii=True, separators=(",", ":"))
     return hashlib.blake2b(canonical.encode(), digest_size=16).hexdigest()

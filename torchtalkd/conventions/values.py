@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from torchtalkd.conventions.compiling import Compilation
 from torchtalkd.facts import Rules
 
 
@@ -286,7 +287,8 @@ class Conventions:
     operators: Operators = Operators()
     targets: Targets = Targets()
     provides: Provides = Provides()
+    compilation: Compilation = Compilation()
     rules: Rules = Rules()
     expected_minimums: dict[str, int] = field(default_factory=dict)
     fingerprint: str = ""
-    """Digest over all fields above but `rules.version`: part of every file's recipe."""
+    """Digest over all fields above but `rules.version` and `compilation`: part of every file's recipe."""

@@ -264,15 +264,16 @@ def makes_node(derivative: FiledDefinition) -> bool:
     """Whether an entry has a formula for one of its inputs: what says `non_differentiable`, or a
     formula of the result alone (forward mode), makes no node."""
     formulas = (derivative.fact.detail or {}).get("formulas") or {}
-    inputs = {re.split(r"\s+", p.partition("=")[0].strip())[-1] for p in _inputs(derivative.fact.signature)}
+    named = {re.split(r"\s+", p.partition("=")[0].strip())[-1] for p in inputs(derivative.fact.signature)}
     for names, formula in formulas.items():
-        of_input = {name.strip() for name in names.split(",")} & inputs
+        of_input = {name.strip() for name in names.split(",")} & named
         if of_input and formula != "non_differentiable":
             return True
     return False
 
 
-def _inputs(schema: str) -> list[str]:
+def inputs(schema: str) -> list[str]:
+    """The parameters of a schema as written, the `*` before those that are named among them."""
     begin, end = schema.find("("), schema.rfind("->")
     return split(schema[begin + 1 : end].strip().removesuffix(")"))
 
@@ -284,7 +285,7 @@ def is_out(overload: FiledDefinition) -> bool:
     if not schema:
         return keys.operator_name(overload.fact.name).overload.endswith("out")
     keyword = False
-    for parameter in _inputs(schema):
+    for parameter in inputs(schema):
         keyword = keyword or parameter == "*"
         if keyword and "!" in parameter:
             return True

@@ -75,6 +75,12 @@ class Facts(Protocol):
     def references_of_kind(self, file: File, kind: str) -> Sequence[FiledReference]:
         """The references of one kind in a file."""
 
+    def files(self) -> Sequence[File]:
+        """All files."""
+
+    def include_lines(self) -> Sequence[tuple[int, str]]:
+        """The id of each file that includes something, with what it includes as written."""
+
 
 class Link(NamedTuple):
     """A definition that a name may mean."""

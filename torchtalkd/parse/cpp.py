@@ -21,6 +21,7 @@ from torchtalkd import keys
 from torchtalkd.conventions.values import Conventions
 from torchtalkd.facts import FileFacts, Problem
 from torchtalkd.parse.collector import Collector
+from torchtalkd.parse.cpp_bodies import with_bodies
 from torchtalkd.parse.cpp_hidden_uses import add_hidden_uses
 from torchtalkd.parse.cpp_macros import add_expansions, add_macros
 from torchtalkd.parse.cpp_recovery import recover
@@ -89,7 +90,12 @@ def parse_cpp(path: str, data: bytes, conventions: Conventions, language: str, r
             Problem(line, "syntax", "the grammar lost its way here; facts near it may be missing")
         )
     return FileFacts(
-        path, language, role, tuple(collector.definitions), tuple(collector.references), tuple(problems)
+        path,
+        language,
+        role,
+        tuple(with_bodies(collector.definitions, collector.text.with_data(data))),
+        tuple(collector.references),
+        tuple(problems),
     )
 
 

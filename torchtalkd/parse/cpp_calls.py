@@ -60,8 +60,8 @@ def not_plain(
         if name.startswith(spelling.dispatch_macros):
             _dispatch_name(collector, scope, arguments)
         collector.refer("macro", keys.macro(name), name, start, scope.ordinal, count)
-        if scope.body and collector.macros:
-            _handed_to_macro(collector, scope, name, arguments)
+        if scope.body:
+            _handed_to_macro(collector, scope, name, start, arguments)
         return
     shape = spelling.shapes[keys.last(key)]
     if shape.shape == "register_operators":
@@ -70,16 +70,37 @@ def not_plain(
         pybind11.constructor(collector, scope, _call_of(arguments), arguments)
 
 
-def _handed_to_macro(collector: Collector, scope: Scope, name: str, arguments: Node) -> None:
-    """The functions that a macro of this file, used in a body, is given to call."""
+_NAMES: Final = frozenset({"identifier", "qualified_identifier", "template_function"})
+
+
+def _handed_to_macro(collector: Collector, scope: Scope, name: str, start: int, arguments: Node) -> None:
+    """The functions that a macro used in a body is given: those that it calls, where this file defines it;
+    of another file's macro what cannot be a variable, as nothing in the body before has the name."""
     macro = collector.macros.get(name)
-    if macro is None:
-        return
-    for parameter, argument in zip(macro.parameters or (), arguments.named_children, strict=False):
-        is_name = argument.type in ("identifier", "qualified_identifier", "template_function")
-        if is_name and is_called(macro.body, parameter):
-            given = keys.without_template_arguments(collector.slice(argument))
-            collector.refer("address", keys.cpp(given), given, argument.start_byte, scope.ordinal)
+    parameters = (macro.parameters or ()) if macro is not None else ()
+    begin = -1
+    for number, argument in enumerate(arguments.named_children):
+        if argument.type not in _NAMES:
+            continue
+        if macro is not None:
+            if number >= len(parameters) or not is_called(macro.body, parameters[number]):
+                continue
+        elif argument.type == "identifier":
+            if begin < 0:
+                begin = _first_offset(collector, scope)
+            if collector.data.find(argument.text or b"", begin, start) >= 0:
+                continue
+        given = keys.without_template_arguments(collector.slice(argument))
+        collector.refer("address", keys.cpp(given), given, argument.start_byte, scope.ordinal)
+
+
+def _first_offset(collector: Collector, scope: Scope) -> int:
+    """Of the line that the definition around begins on."""
+    if not 0 <= scope.ordinal < len(collector.definitions):
+        return 0
+    starts = collector.text.line_starts
+    line = collector.definitions[scope.ordinal].line
+    return starts[line - 1] if line <= len(starts) else 0
 
 
 def called(collector: Collector, scope: Scope, name: str, offset: int) -> None:

@@ -105,6 +105,7 @@ def walk(collector: Collector, root: Node, grammar: str, chunks: Sequence[Chunk]
             if name in METHODS and binding_method(collector, scope, node, name):
                 continue
             key, kind = _CPP_SPACE + name, "method"
+            count = captures["arguments"][0].named_child_count
         elif plain and start not in launches:
             count = captures["arguments"][0].named_child_count
         else:

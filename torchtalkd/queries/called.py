@@ -8,7 +8,8 @@ from typing import Final
 
 from torchtalkd import keys
 from torchtalkd.facts import FiledDefinition, FiledReference
-from torchtalkd.link import composite, functions, operators, overload, stubs
+from torchtalkd.link import composite, functions, operators, stubs
+from torchtalkd.link.meaning import of_arity, scopes_of
 from torchtalkd.link.source import Evidence
 from torchtalkd.queries.answers import Subject
 from torchtalkd.queries.locate import generated_subjects, operator_subject
@@ -52,37 +53,6 @@ def called(view: View, reference: FiledReference, lines: Sequence[bytes]) -> tup
         view, fact.name, scopes, file=reference.file, kinds=wanted, declarations=True
     )
     return _grouped(of_arity(declared, fact.arguments)), "exact"
-
-
-def scopes_of(view: View, reference: FiledReference, owner: FiledDefinition | None) -> list[str]:
-    """The namespaces that a name is looked up in, innermost first."""
-    if owner is not None and "::" in owner.fact.name:
-        return functions.enclosing(owner.fact.name)
-    around = owner
-    while around is not None:
-        if "::" in around.fact.name and keys.space(around.fact.key) == "cpp":
-            return functions.enclosing(around.fact.name)
-        around = view.scope(around)
-    near = [
-        d
-        for d in view.definitions_in(reference.file)
-        if d.fact.kind in ("function", "class", "stub", "structured_impl") and "::" in d.fact.name
-    ]
-    near.sort(key=lambda d: abs(d.fact.line - reference.fact.line))
-    return functions.enclosing(near[0].fact.name) if near else [""]
-
-
-def of_arity(found: Sequence[FiledDefinition], arguments: int) -> list[FiledDefinition]:
-    """Those that can take so many arguments; all, where none can or the number is not known."""
-    if arguments < 0 or len(found) < 2:
-        return list(found)
-    fitting = []
-    for definition in found:
-        types = overload.parameter_types(definition.fact.signature)
-        least = len(types) - definition.fact.signature.count("=")
-        if least <= arguments <= len(types) or "..." in definition.fact.signature:
-            fitting.append(definition)
-    return fitting or list(found)
 
 
 def _grouped(found: Sequence[FiledDefinition]) -> list[Subject]:

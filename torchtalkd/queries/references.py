@@ -13,10 +13,10 @@ from typing import Final, NamedTuple
 from torchtalkd import keys
 from torchtalkd.facts import FiledDefinition, FiledReference
 from torchtalkd.link import functions, operators, python_names, stubs, wrappers
+from torchtalkd.link.meaning import of_arity, scopes_of
 from torchtalkd.link.operators import Family
 from torchtalkd.queries import trace_names
 from torchtalkd.queries.answers import Item, Subject
-from torchtalkd.queries.called import of_arity, scopes_of
 from torchtalkd.queries.collect import place_of
 from torchtalkd.queries.declaration import named_by
 from torchtalkd.queries.definition import asked, defined, schemas

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from torchtalkd.link import macros, operators, python_names, python_types, stubs
+from torchtalkd.link import macros, operators, python_names, python_types, seen, stubs
 from torchtalkd.link.made_functions import made_functions
 from torchtalkd.queries.answers import standing
+from torchtalkd.queries.operator_edges import prepare_formulas
 from torchtalkd.queries.symbols import symbols
 from torchtalkd.store.view import View
 
@@ -37,5 +38,22 @@ def _standing(view: View) -> None:
     standing(view)
 
 
-WARM: Final[tuple[Callable[[View], None], ...]] = (_standing, _types, _stubs, _macros, _nodes, _names)
+def _includes(view: View) -> None:
+    seen.prepare(view)
+
+
+def _formulas(view: View) -> None:
+    prepare_formulas(view)
+
+
+WARM: Final[tuple[Callable[[View], None], ...]] = (
+    _standing,
+    _types,
+    _stubs,
+    _macros,
+    _nodes,
+    _names,
+    _includes,
+    _formulas,
+)
 """Steps, each short: a question that comes meanwhile waits for one of them at most."""

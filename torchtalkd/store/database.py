@@ -23,11 +23,15 @@ from torchtalkd.store.texts import require_text
 from torchtalkd.store.view import View
 from torchtalkd.store.writer import Writer
 
-FORMAT: Final = 3
+FORMAT: Final = 4
 """Version of schema.sql and of what its columns mean. Another number in a database means that
 it is set aside and built anew; there are no migrations, because everything can be read again."""
 
-_TABLES: Final = {"meta", "file", "problem", "definition", "target", "reference"}
+_TABLES: Final = {"meta", "file", "problem", "definition", "target", "reference"} | {
+    "exact_unit",
+    "exact_body",
+    "exact_reference",
+}
 
 
 def open_view(folder: Path) -> View:

@@ -34,7 +34,7 @@ _TABLES: Final = (
         "definition",
         (
             "id", "key", "name", "kind", "line", "col", "end_line", "scope", "flags", "signature",
-            "dispatch_key", "convention", "guard", "detail",
+            "dispatch_key", "convention", "guard", "detail", "body",
         ),
         ("key", "kind"),
     ),

@@ -31,7 +31,19 @@ _MUST_BE_EMPTY: Final = (
     (
         "a fact of no file",
         "SELECT 1 FROM {table} WHERE id < 0 OR id >> 20 NOT IN (SELECT id FROM file) LIMIT 1",
-        ("definition", "target", "reference"),
+        ("definition", "target", "reference", "exact_body", "exact_reference"),
+    ),
+    (
+        "an exact reading of no file",
+        "SELECT 1 FROM exact_unit WHERE file NOT IN (SELECT id FROM file) OR length(files) > 1 << 20"
+        " OR NOT json_valid(counts) OR json_type(counts) != 'object' LIMIT 1",
+        ("",),
+    ),
+    (
+        "an exact reference of no body",
+        "SELECT 1 FROM exact_reference WHERE body >> 20 != id >> 20"
+        " OR body NOT IN (SELECT id FROM exact_body) LIMIT 1",
+        ("",),
     ),
     ("a problem of no file", "SELECT 1 FROM problem WHERE file NOT IN (SELECT id FROM file) LIMIT 1", ("",)),
     (
@@ -55,6 +67,11 @@ _MUST_BE_EMPTY: Final = (
     (
         "places that are not packed as ours",
         "SELECT 1 FROM reference WHERE length(sites) = 0 OR length(sites) % 12 != 0 LIMIT 1",
+        ("",),
+    ),
+    (
+        "exact places that are not packed as ours",
+        "SELECT 1 FROM exact_reference WHERE length(sites) = 0 OR length(sites) % 12 != 0 LIMIT 1",
         ("",),
     ),
 )

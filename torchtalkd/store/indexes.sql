@@ -5,3 +5,7 @@ CREATE INDEX IF NOT EXISTS definition_key ON definition(key);
 CREATE INDEX IF NOT EXISTS target_key ON target(key);
 CREATE INDEX IF NOT EXISTS target_owner ON target(owner);
 CREATE INDEX IF NOT EXISTS reference_key ON reference(key);
+CREATE INDEX IF NOT EXISTS exact_body_usr ON exact_body(usr);
+CREATE INDEX IF NOT EXISTS exact_reference_body ON exact_reference(body);
+CREATE INDEX IF NOT EXISTS exact_reference_usr ON exact_reference(usr) WHERE file >= 0;
+CREATE INDEX IF NOT EXISTS exact_reference_place ON exact_reference(file, key) WHERE file >= 0;

@@ -80,6 +80,9 @@ class Laid:
                 fact = fact._replace(line=fact.line + patch.shift, end_line=fact.end_line + patch.shift)
         elif patch is not None and patch.shift and fact.end_line >= patch.first:
             fact = fact._replace(end_line=max(fact.line, fact.end_line + patch.shift))
+        if fact.body and patch is not None and fact.line < patch.first <= fact.end_line:
+            # Its lines are others than those that the digest is of.
+            fact = fact._replace(body=0)
         return FiledDefinition(number, self.file, fact)
 
     def _enclosing(self) -> int:

@@ -334,6 +334,18 @@ class Overlaid(View):
 
     # -- helpers
 
+    @property
+    def _source(self) -> View:
+        return self._below
+
+    def _with_key(self, number: int, key: str) -> list[FiledDefinition]:
+        hidden = number in self._hidden
+        return (
+            [d for d in self.definitions(key) if d.file.id == number]
+            if hidden
+            else (self._below._with_key(number, key))
+        )
+
     def _shown(self, found: list[FiledDefinition]) -> list[FiledDefinition]:
         if not any(d.file.id in self._hidden for d in found):
             return found

@@ -50,6 +50,7 @@ def pack(file_id: int, facts: FileFacts) -> Rows:
             (_DECLARES if d[7] else 0) | (_LOCAL if d[8] else 0),
             *d[9:13],
             _json(d[13]) if d[13] else None,
+            d[14],
         )
         for ordinal, d in enumerate(facts.definitions[:LAST_ORDINAL])
     ]
@@ -94,6 +95,7 @@ def definition(row: tuple[Any, ...]) -> Definition:
         row[11],
         row[12],
         json.loads(row[13]) if row[13] else None,
+        row[14],
     )
 
 

@@ -45,7 +45,8 @@ CREATE TABLE definition (
   dispatch_key TEXT NOT NULL,
   convention   TEXT NOT NULL,
   guard        TEXT NOT NULL,
-  detail       TEXT              -- JSON object
+  detail       TEXT,             -- JSON object
+  body         INTEGER NOT NULL  -- digest of its lines, 0: nothing that a compiler sees code in
 ) STRICT;
 
 CREATE TABLE target (            -- a binding's references, one row each
@@ -71,3 +72,39 @@ CREATE TABLE reference (         -- all other references: one row for a name in 
 -- selects.py repeats the condition word for word, or SQLite does not use it.
 CREATE INDEX definition_kind ON definition(kind, key)
   WHERE kind IN ('operator','schema','derivative','stub','stub_kernel','library','kernel','registry');
+
+-- What a compiler reads of a file's bodies (exact_view.py says when it is true). Each row belongs to the file
+-- whose bodies these are, and stays when the file's own facts are replaced.
+
+CREATE TABLE exact_unit (
+  file     INTEGER PRIMARY KEY,
+  recipe   TEXT NOT NULL,        -- of the arguments and of what reads
+  digest   TEXT NOT NULL,        -- of the file's bytes when it was read
+  closure  TEXT NOT NULL,        -- of the paths and digests of all files that it may include
+  files    BLOB NOT NULL,        -- those files but itself: bit n (little-endian) is the file of id n
+  revision INTEGER NOT NULL,     -- in which all of these were as they were read
+  counts   TEXT NOT NULL         -- JSON object: what was resolved, what not, the errors
+) STRICT;
+
+CREATE TABLE exact_body (
+  id        INTEGER PRIMARY KEY,
+  key       TEXT NOT NULL,       -- of the definition whose body it is, as are name, signature and digest
+  name      TEXT NOT NULL,
+  signature TEXT NOT NULL,
+  digest    INTEGER NOT NULL,
+  nth       INTEGER NOT NULL,    -- of the definitions in the file with this key and digest, from 0
+  same      INTEGER NOT NULL,    -- how many these are
+  usr       INTEGER NOT NULL,
+  line      INTEGER NOT NULL     -- of the definition when it was read
+) STRICT;
+
+CREATE TABLE exact_reference (   -- one row for a target of a body
+  id    INTEGER PRIMARY KEY,
+  body  INTEGER NOT NULL,        -- id
+  usr   INTEGER NOT NULL,
+  key   TEXT NOT NULL,
+  name  TEXT NOT NULL,
+  file  INTEGER NOT NULL,        -- of the declaration seen; -1 outside of the tree
+  line  INTEGER NOT NULL,
+  sites BLOB NOT NULL            -- little-endian uint32 triples: line from the body's, column, kind
+) STRICT;

@@ -10,7 +10,7 @@ FILE = "SELECT id, path, language, role, digest FROM file"
 STAT = "SELECT path, size, mtime_ns, inode, ctime_ns FROM file"
 DEFINITION = (
     "SELECT id, key, name, kind, line, col, end_line, scope, flags, signature, dispatch_key, convention,"
-    " guard, detail FROM definition"
+    " guard, detail, body FROM definition"
 )
 PATH_OF_DEFINITION = f"(SELECT path FROM file WHERE file.id = definition.id >> {ID_BITS})"
 SCOPE = "SELECT id, scope FROM definition"

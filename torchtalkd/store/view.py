@@ -15,17 +15,18 @@ from typing import Any
 
 from torchtalkd.facts import File, FiledDefinition, FiledReference, Problem, Reference
 from torchtalkd.store import rows, selects
+from torchtalkd.store.exact_view import ExactFacts
+from torchtalkd.store.include_lines import IncludeLines
 from torchtalkd.store.rules import rules_of
 from torchtalkd.store.sites import Packed, by_line, in_order, packed, unpacked, within
 
 __all__ = ["File", "FiledDefinition", "FiledReference", "View"]
 
 
-class View:
+class View(ExactFacts, IncludeLines):
     """The facts of one revision. Cheap to make; use as a context manager or `close()` it.
 
-    What was read is kept for the view's life: a question asks for the same key many times,
-    and most questions pass through the same few files.
+    What was read is kept for the view's life: most questions pass through the same few files.
     """
 
     def __init__(self, connection: sqlite3.Connection) -> None:

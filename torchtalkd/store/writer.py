@@ -23,6 +23,8 @@ from torchtalkd.store.broken import set_aside
 from torchtalkd.store.connection import NAME, NEW
 from torchtalkd.store.difference import encodable, take_over
 from torchtalkd.store.errors import Unusable, translated
+from torchtalkd.store.exact_put import delete_exact, exact_put
+from torchtalkd.store.exact_rows import ExactRows
 from torchtalkd.store.lock import Lock
 from torchtalkd.store.rows import Rows, ids_of
 
@@ -160,6 +162,22 @@ class Writer:
                 return self._load(changed, meta)
             return self._replace(self._db, changed, deleted, meta)
 
+    def put_exact(
+        self,
+        read: Iterable[ExactRows],
+        valid: Mapping[int, int],
+        gone: Iterable[int],
+        meta: Mapping[str, str],
+    ) -> int:
+        """One transaction, one revision: puts exact readings of files in place of those before, notes the
+        revision up to which others were found `valid` (file → revision), deletes those of `gone`, sets
+        values of `meta`. A file that is no longer there is left out. Raises StoreFull, Unusable, StoreError.
+        """
+        if self._db is None:
+            return 0
+        with translated(self.folder):
+            return exact_put(self._db, read, valid, gone, meta)
+
     def touch(self, records: Iterable[FileRecord]) -> None:
         """Notes new stats for files whose bytes, and so whose facts, are the same. No new revision."""
         if self._db is None:
@@ -204,6 +222,7 @@ class Writer:
                 found = db.execute("SELECT id FROM file WHERE path = ?", (path,)).fetchone()
                 if found is not None:
                     _delete(db, found[0])
+                    delete_exact(db, found[0])
             for statement in _statements("indexes.sql"):
                 db.execute(statement)
             self._set_meta(db, {**meta, "revision": str(revision)})
@@ -306,7 +325,7 @@ _TOGETHER: Final = 50
 """Rows of one INSERT."""
 _INSERTS: Final = tuple(
     f"INSERT INTO {table} VALUES ({','.join('?' * columns)})"
-    for table, columns in (("file", 12), ("definition", 14), ("target", 7), ("reference", 5), ("problem", 4))
+    for table, columns in (("file", 12), ("definition", 15), ("target", 7), ("reference", 5), ("problem", 4))
 )
 
 _RECORD: Final = f"SELECT {','.join(FileRecord._fields)} FROM file"

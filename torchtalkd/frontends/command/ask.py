@@ -14,6 +14,7 @@ from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
 from torchtalkd.frontends.command import dispatch as dispatched
+from torchtalkd.frontends.command import graph as walked
 from torchtalkd.frontends.command import ops as listed
 from torchtalkd.frontends.command import problems as found
 from torchtalkd.frontends.command import way as ways
@@ -101,6 +102,11 @@ def told(answer: Any, arguments: Namespace) -> Told:
     return Told(text, "", code)
 
 
+def graph(arguments: Namespace) -> int:
+    """Shows who calls or is called; 1 when nothing has that name, 2 for a wrong call."""
+    return _run(arguments)
+
+
 def _run(arguments: Namespace) -> int:
     root = chosen(arguments)
     own = own_question(arguments)
@@ -119,6 +125,7 @@ _OWN: Final = {
     "dispatch": _Asked(dispatched.question, dispatched.told),
     "ops": _Asked(listed.question, listed.told),
     "problems": _Asked(found.question, found.told),
+    "graph": _Asked(walked.question, walked.told),
 }
 """Commands whose answers have a form of their own → the module with their `question` and `told`."""
 _WAY: Final = _Asked(ways.question, ways.told)

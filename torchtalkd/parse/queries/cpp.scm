@@ -7,7 +7,7 @@
 (declaration declarator: [(function_declarator) (reference_declarator (function_declarator)) (pointer_declarator declarator: (function_declarator))] @declarator) @scope
 (field_declaration declarator: [(function_declarator) (reference_declarator (function_declarator)) (pointer_declarator declarator: (function_declarator))] @declarator) @scope
 (call_expression function: [(identifier) (qualified_identifier) (template_function)] @name arguments: (argument_list) @arguments)
-(call_expression function: (field_expression field: (_) @name))
+(call_expression function: (field_expression field: (_) @name) arguments: (argument_list) @arguments)
 (pointer_expression operator: "&" argument: [(identifier) (qualified_identifier) (template_function)] @name)
 (new_expression type: (_) @name arguments: (argument_list) @arguments)
 (declaration type: [(type_identifier) (qualified_identifier) (template_type)] @name declarator: (init_declarator declarator: (identifier) @declarator value: (argument_list) @arguments)) @scope

@@ -1,0 +1,13 @@
+"""How a C++ file is compiled, without a build.
+
+`commands` gives the translation units of a tree with their arguments for libclang, from a
+compile_commands.json or, without one, from the manifest; `machine` says what the machine has for it,
+`made_folder` where headers are made. No compiler is ever run.
+`docs/exact.md` tells the user.
+"""
+
+from torchtalkd.compilation.commands import commands
+from torchtalkd.compilation.machine import Machine, machine
+from torchtalkd.compilation.values import Commands, Found, Unit, made_folder
+
+__all__ = ["Commands", "Found", "Machine", "Unit", "commands", "machine", "made_folder"]

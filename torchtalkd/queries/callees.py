@@ -1,0 +1,182 @@
+"""What does a node of the call graph lead to in one step?
+
+A body of C++ leads to what its references mean (`link.meaning`), lambdas in it included; an operator to
+its kernels and its derivative's formulas; a stub to the kernels registered for it; a binding to what it
+binds. Where a body was read exactly, a name that is called there is what the compiler says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from torchtalkd.facts import FiledDefinition, FiledReference
+from torchtalkd.link import autograd, meaning, members_of, structured
+from torchtalkd.link.meaning import Meaning
+from torchtalkd.link.source import Evidence
+from torchtalkd.queries.edges import (
+    MOST_CANDIDATES,
+    Edge,
+    Hop,
+    at_reference,
+    each_once,
+    family_of,
+    packet_node,
+)
+from torchtalkd.queries.exact_edges import exact_callees, exact_ends
+from torchtalkd.queries.operator_edges import operator_edges, stub_edges
+from torchtalkd.queries.python_edges import bound_functions, python_callees
+from torchtalkd.store.view import View
+
+CALLS: Final = ("call", "address", "launch", "method", "macro")
+"""Kinds of references that lead on."""
+
+
+def callees(view: View, node: FiledDefinition, *, crowded: bool = False) -> tuple[Edge, ...]:
+    """The edges out of a node, in the order of the text; each once. Read-only, kept with the view.
+
+    Names that may mean more than `edges.MOST_CANDIDATES` things are left out unless `crowded`.
+    """
+    kept: dict[tuple[int, bool], tuple[Edge, ...]] = view.kept.setdefault("callees", {})
+    found = kept.get((node.id, crowded))
+    if found is None:
+        # A macro may lead to itself through others: what is asked meanwhile is without it.
+        kept[node.id, crowded] = ()
+        found = kept[node.id, crowded] = each_once(_callees(view, node, crowded))
+    return found
+
+
+def _callees(view: View, node: FiledDefinition, crowded: bool) -> Iterator[Edge]:
+    family = family_of(view, node)
+    if family is not None:
+        yield from operator_edges(view, family)
+        if node.fact.kind not in ("registration", "schema") or not (node.fact.detail or {}).get("lambda"):
+            return
+    if node.fact.kind in ("stub", "stub_kernel"):
+        yield from stub_edges(view, node.fact.name)
+    elif node.fact.kind == "python_binding":
+        yield from bound_functions(view, node)
+    elif node.file.language == "python":
+        yield from python_callees(view, node)
+    elif not node.fact.declares:
+        yield from _of_body(view, node, crowded)
+
+
+def _of_body(view: View, node: FiledDefinition, crowded: bool) -> Iterator[Edge]:
+    """By each reference, seen from what is around it: a local class is within the function that it is
+    written in. What a compiler alone sees, conversions and operators, comes behind."""
+    around = {node.id: node}
+    for reference in view.inside(node):
+        if reference.fact.kind in CALLS:
+            owner = around.get(reference.owner) or view.definition(reference.owner) or node
+            around[owner.id] = owner
+            yield from ends(view, reference, owner, crowded=crowded)
+    for body in around.values():
+        yield from exact_callees(view, body)
+
+
+def ends(
+    view: View, reference: FiledReference, body: FiledDefinition, *, crowded: bool = False
+) -> Iterator[Edge]:
+    """What a reference in a body of C++ leads to, by name. A macro leads to what its own body calls."""
+    meant = meaning.meaning(view, reference, body)
+    if meant.sort == "stub":
+        for edge in stub_edges(view, meant.name):
+            yield at_reference(edge.other, "stub", edge.evidence, reference, edge.through)
+        return
+    exact = exact_ends(view, reference, body) if meant.sort not in _BY_NAME_ALONE else None
+    if exact is not None:
+        yield from exact
+        return
+    if meant.candidates > MOST_CANDIDATES and not crowded:
+        return
+    if meant.sort == "macro":
+        yield from _behind_macro(view, meant, reference)
+        return
+    kind = reference.fact.kind
+    hop: Hop = "address" if kind == "address" else "launch" if kind == "launch" else _HOPS[meant.sort]
+    for end in meant.ends:
+        yield at_reference(end, hop, meant.evidence, reference, candidates=meant.candidates)
+    if meant.sort == "construct":
+        yield from _objects(view, meant, reference)
+    elif meant.sort == "apply":
+        yield from _backward(view, meant, reference)
+    elif meant.sort == "function" and body.fact.kind not in structured.KINDS:
+        yield from _overriding(view, meant, reference)
+    if meant.operator is not None:
+        other = packet_node(view, meant.operator.packet)
+        if other is not None:
+            by: Hop = "method" if meant.sort == "method" else "dispatcher"
+            yield at_reference(other, by, meant.evidence, reference, _through(meant), meant.candidates)
+
+
+_BY_NAME_ALONE: Final = ("macro", "apply")
+"""What a compiler's reading does not replace: it sees what is behind a macro, and Function<F>::apply."""
+_HOPS: Final[dict[str, Hop]] = {
+    "function": "call",
+    "construct": "construct",
+    "apply": "autograd",
+    "method": "method",
+    "operator": "dispatcher",
+}
+
+
+def _through(meant: Meaning) -> str:
+    """The overload, where a name tells which one it is."""
+    found = meant.operator.overloads if meant.operator is not None else ()
+    return found[0] if len(found) == 1 else ""
+
+
+def _behind_macro(view: View, meant: Meaning, reference: FiledReference) -> Iterator[Edge]:
+    for macro in meant.ends:
+        if uses_of(view, macro.fact.key) > MOST_USES:
+            continue
+        for edge in callees(view, macro):
+            evidence: Evidence = "candidate" if meant.evidence == "candidate" else edge.evidence
+            yield at_reference(edge.other, "macro", evidence, reference, macro.fact.name, edge.candidates)
+
+
+MOST_USES: Final = 400
+"""Uses of a macro that is followed: with more it is everybody's, a check or a dispatch over types."""
+
+
+def uses_of(view: View, key: str) -> int:
+    """How often a macro is used, by other macros that use it included."""
+    kept: dict[str, int] = view.kept.setdefault("macro_uses", {})
+    found = kept.get(key)
+    if found is None:
+        kept[key] = 0  # A macro may use itself through others.
+        found = 0
+        for reference in view.references(key):
+            owner = view.definition(reference.owner) if reference.owner >= 0 else None
+            within = owner is not None and owner.fact.kind == "macro"
+            found += uses_of(view, owner.fact.key) if owner is not None and within else 1
+        kept[key] = found
+    return found
+
+
+def _objects(view: View, meant: Meaning, reference: FiledReference) -> Iterator[Edge]:
+    """What runs when an object that is made here is called."""
+    for cls in dict.fromkeys(members_of.class_of(view, end) for end in meant.ends):
+        for operator in members_of.call_operators(view, cls):
+            yield at_reference(operator, "functor", meant.evidence, reference)
+
+
+def _backward(view: View, meant: Meaning, reference: FiledReference) -> Iterator[Edge]:
+    for cls in dict.fromkeys(members_of.class_of(view, end) for end in meant.ends):
+        for function in members_of.class_named(view, cls):
+            if function.fact.kind == "autograd_function":
+                for method in autograd.methods(view, function, ("backward",)):
+                    yield at_reference(method, "autograd", "unique", reference)
+
+
+def _overriding(view: View, meant: Meaning, reference: FiledReference) -> Iterator[Edge]:
+    """A method that is called without naming its class may be one that overrides it."""
+    if "::" in reference.fact.name:
+        return
+    methods = [end for end in meant.ends if members_of.is_method(view, end)]
+    for method in methods[:1]:
+        own = {end.id for end in meant.ends}
+        for other in members_of.overriders(view, method):
+            if other.id not in own:
+                yield at_reference(other, "virtual", "candidate", reference)

@@ -1,0 +1,224 @@
+"""What leads to a node of the call graph in one step?
+
+The counterpart of `callees`: what is asked is the references that could mean the node, by their key, and
+each that does mean it, by the same rules as downwards, is an edge. From a kernel the ways up are its
+stub's callers and its operators; from an operator all who call it by any of its names, and the formulas
+that do; from what Python binds, the bindings.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from torchtalkd import keys
+from torchtalkd.facts import FiledDefinition, FiledReference
+from torchtalkd.link import meaning, members_of
+from torchtalkd.link.generated_names import called_as
+from torchtalkd.link.operators import Family
+from torchtalkd.link.source import Evidence
+from torchtalkd.queries.callees import CALLS, MOST_USES, ends, uses_of
+from torchtalkd.queries.edges import (
+    Edge,
+    at_definition,
+    at_reference,
+    each_once,
+    family_of,
+    packet_node,
+)
+from torchtalkd.queries.exact_edges import exact_callers
+from torchtalkd.queries.kernel_edges import kernel_edges
+from torchtalkd.queries.operator_edges import formula_users, stub_edges
+from torchtalkd.queries.python_edges import bound_functions, operator_users, owner_of, python_callers
+from torchtalkd.store.view import View
+
+
+def callers(
+    view: View, node: FiledDefinition, *, python: bool = False, crowded: bool = False
+) -> tuple[Edge, ...]:
+    """The edges into a node: `other` is who leads to it. Each once. Read-only, kept with the view.
+
+    With `python` also those from Python to what is no Python itself. Names that may mean more than
+    `edges.MOST_CANDIDATES` things are left out unless `crowded`.
+    """
+    kept: dict[tuple[int, bool, bool], tuple[Edge, ...]] = view.kept.setdefault("callers", {})
+    asked = (node.id, python, crowded)
+    found = kept.get(asked)
+    if found is None:
+        # A macro may lead to itself through others: what is asked meanwhile is without it.
+        kept[asked] = ()
+        found = kept[asked] = each_once(_callers(view, node, python, crowded))
+    return found
+
+
+def _callers(view: View, node: FiledDefinition, python: bool, crowded: bool) -> Iterator[Edge]:
+    family = family_of(view, node)
+    if family is not None:
+        yield from _of_operator(view, family, node, crowded)
+        if python:
+            yield from operator_users(view, family)
+        return
+    kind = node.fact.kind
+    if node.file.language == "python" or kind == "python_binding":
+        yield from python_callers(view, node)
+        yield from kernel_edges(view, node)
+        return
+    if kind in ("stub", "stub_kernel"):
+        yield from _of_stub(view, node.fact.name)
+        return
+    if kind == "macro":
+        yield from _uses(view, node)
+        return
+    yield from exact_callers(view, node)
+    yield from _by_reference(view, _references(view, node), node, crowded)
+    yield from _through_stubs(view, node)
+    yield from kernel_edges(view, node)
+    if python:
+        yield from _bindings(view, node)
+
+
+# -- functions
+
+
+def _references(view: View, node: FiledDefinition) -> Iterator[FiledReference]:
+    """The references that could mean a function or class, by their keys."""
+    last = keys.last(node.fact.key)
+    yield from view.references(node.fact.key)
+    if last.isupper():
+        yield from view.references(keys.macro(last))
+    cls = members_of.class_of(view, node)
+    if last == members_of.CALL and cls:
+        yield from view.references(keys.cpp(cls))
+    if last in ("forward", "backward") and cls:
+        yield from (
+            reference
+            for reference in view.references(keys.cpp("apply"))
+            if reference.fact.name.rpartition("::")[0].endswith(keys.cpp_last(cls))
+        )
+
+
+def _by_reference(
+    view: View, references: Iterable[FiledReference], node: FiledDefinition, crowded: bool
+) -> Iterator[Edge]:
+    """The references that do mean the node, by who is around them."""
+    for reference in references:
+        if reference.fact.kind not in CALLS or reference.file.role == "template":
+            continue
+        owner = owner_of(view, reference)
+        if owner is None:
+            continue
+        for edge in ends(view, reference, owner, crowded=crowded):
+            if edge.other.id == node.id:
+                yield from _from(view, owner, edge)
+
+
+def _from(view: View, owner: FiledDefinition, edge: Edge) -> Iterator[Edge]:
+    """The edge from who is around a reference; what stands in a macro is called by who uses that."""
+    if owner.fact.kind != "macro":
+        yield edge._replace(other=owner)
+        return
+    if uses_of(view, owner.fact.key) > MOST_USES:
+        return
+    for use in callers(view, owner):
+        evidence: Evidence = "candidate" if "candidate" in (use.evidence, edge.evidence) else edge.evidence
+        yield use._replace(
+            hop="macro", evidence=evidence, through=owner.fact.name, candidates=edge.candidates
+        )
+
+
+def _uses(view: View, macro: FiledDefinition) -> Iterator[Edge]:
+    """The uses of a macro."""
+    called_so = view.references(keys.cpp(macro.fact.name))
+    for reference in (*view.references(macro.fact.key), *called_so):
+        owner = owner_of(view, reference) if reference.fact.kind in CALLS else None
+        if owner is None or owner.id == macro.id:
+            continue
+        meant = meaning.meaning(view, reference, owner)
+        if meant.sort == "macro" and any(end.id == macro.id for end in meant.ends):
+            edge = at_reference(macro, "macro", meant.evidence, reference, macro.fact.name)
+            yield from _from(view, owner, edge)
+
+
+# -- stubs, operators, bindings
+
+
+def _through_stubs(view: View, node: FiledDefinition) -> Iterator[Edge]:
+    """Who calls the stubs that a kernel is registered for."""
+    names: dict[str, None] = {}
+    for target in view.targeting(node.fact.key):
+        owner = view.definition(target.owner)
+        if owner is not None and owner.fact.kind == "stub_kernel":
+            names.setdefault(owner.fact.name)
+    for written in names:
+        for stub in _full_names(view, written):
+            own = [edge for edge in stub_edges(view, stub) if edge.other.id == node.id]
+            for call in _of_stub(view, stub) if own else ():
+                for edge in own:
+                    yield call._replace(evidence=edge.evidence, through=edge.through)
+
+
+def _full_names(view: View, written: str) -> list[str]:
+    """A registration may say only the end of a stub's name."""
+    found = [
+        d.fact.name
+        for d in view.definitions(keys.cpp(written))
+        if d.fact.kind == "stub" and (d.fact.name == written or d.fact.name.endswith(f"::{written}"))
+    ]
+    return list(dict.fromkeys(found)) or [written]
+
+
+def _of_stub(view: View, stub: str) -> Iterator[Edge]:
+    """Who calls a stub: functions, and operators whose entry of yaml names it."""
+    for reference in view.references(keys.cpp(stub)):
+        owner = owner_of(view, reference) if reference.fact.kind in CALLS else None
+        if owner is None or reference.file.role == "template":
+            continue
+        meant = meaning.meaning(view, reference, owner)
+        if meant.sort == "stub" and meant.name == stub:
+            edge = at_reference(owner, "stub", "unique", reference, keys.cpp_last(stub))
+            yield from _from(view, owner, edge)
+    for target in view.targeting(keys.cpp(stub)):
+        entry = view.definition(target.owner)
+        if entry is not None and entry.fact.kind == "registration":
+            packet = str(keys.operator_name(entry.fact.name)._replace(overload=""))
+            node = packet_node(view, packet)
+            if node is not None:
+                yield at_definition(node, "stub", "declared", entry, keys.cpp_last(stub))
+
+
+def _of_operator(view: View, family: Family, node: FiledDefinition, crowded: bool) -> Iterator[Edge]:
+    """Who calls an operator in C++, and the operators whose derivatives do."""
+    if family.namespace != view.rules.operator_namespace:
+        return
+    first = packet_node(view, family.name) or node
+    wanted: list[FiledReference] = []
+    for last in called_as(family):
+        wanted.extend(view.references(keys.cpp(last)))
+    wanted.extend(_by_structure(view).get(family.name, ()))
+    yield from _by_reference(view, wanted, first, crowded)
+    yield from formula_users(view, family)
+
+
+def _by_structure(view: View) -> dict[str, list[FiledReference]]:
+    """Operator → its calls as `at::_ops::name::call` and `redispatch`."""
+    kept: dict[str, list[FiledReference]] | None = view.kept.get("structure_calls")
+    if kept is None:
+        kept = view.kept["structure_calls"] = {}
+        for last in ("call", "redispatch"):
+            for reference in view.references(keys.cpp(last)):
+                if "_ops::" not in reference.fact.name or reference.fact.kind not in CALLS:
+                    continue
+                meant = meaning.meaning(view, reference, owner_of(view, reference))
+                if meant.operator is not None:
+                    kept.setdefault(meant.operator.packet, []).append(reference)
+    return kept
+
+
+def _bindings(view: View, node: FiledDefinition) -> Iterator[Edge]:
+    """The Python names that are bound to a function or class of C++."""
+    for target in view.targeting(node.fact.key):
+        owner = view.definition(target.owner)
+        if owner is None or owner.fact.kind != "python_binding" or owner.file.role == "template":
+            continue
+        for edge in bound_functions(view, owner):
+            if edge.other.id == node.id:
+                yield edge._replace(other=owner)

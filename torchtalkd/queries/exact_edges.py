@@ -1,0 +1,96 @@
+"""The edges that a compiler's reading of a body says, in the place of those by name.
+
+Both readings meet at the callee's name: what is read exactly there is meant, and what the name alone might
+mean besides is not. A name at which no exact reference stands (a dependent call, an inactive branch of an
+`#if`, a stub, a macro) stays by name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from torchtalkd import keys
+from torchtalkd.facts import ExactKind, ExactReference, FiledDefinition, FiledReference
+from torchtalkd.link import functions, members_of
+from torchtalkd.link.generated_names import generated
+from torchtalkd.queries.edges import Edge, Hop, packet_node
+from torchtalkd.store.view import View
+
+_HOPS: Final[dict[ExactKind, Hop]] = {
+    "call": "call",
+    "construct": "construct",
+    "operator": "call",
+    "virtual": "call",
+    "address": "address",
+    "launch": "launch",
+}
+
+
+def exact_callees(view: View, body: FiledDefinition) -> Iterator[Edge]:
+    """What a body refers to exactly; nothing where it was not read."""
+    for reference in view.exact_in(body) or ():
+        yield from _ends(view, reference, body)
+
+
+def exact_callers(view: View, node: FiledDefinition) -> Iterator[Edge]:
+    """Who refers to a function exactly; `other` is who does."""
+    for around, reference in view.exact_to(node):
+        yield Edge(around, _HOPS[reference.kind], "exact", *_place(around, reference))
+    if not members_of.is_method(view, node):
+        return
+    for above in members_of.overridden(view, node):
+        for around, reference in view.exact_to(above):
+            if reference.kind == "virtual":
+                yield Edge(around, "virtual", "candidate", *_place(around, reference))
+    cls = members_of.class_of(view, node)
+    if keys.last(node.fact.key) == members_of.CALL:
+        for made in members_of.constructors(view, cls):
+            for around, reference in view.exact_to(made):
+                if reference.kind == "construct":
+                    yield Edge(around, "functor", "unique", *_place(around, reference))
+
+
+def exact_ends(view: View, reference: FiledReference, body: FiledDefinition) -> list[Edge] | None:
+    """What a reference that was read by name means exactly; None where no exact one stands at its name."""
+    fact = reference.fact
+    there = _tokens(view, body).get((fact.line, keys.last(fact.key)), ())
+    # A name as written begins with its qualifier, the compiler's token is behind that.
+    column = min((one.column for one in there if one.column >= fact.column), default=-1)
+    if column < 0:
+        return None
+    return [edge for one in there if one.column == column for edge in _ends(view, one, body)]
+
+
+def _tokens(view: View, body: FiledDefinition) -> dict[tuple[int, str], list[ExactReference]]:
+    """The names that were read exactly in a body, by line and last component."""
+    kept: dict[int, dict[tuple[int, str], list[ExactReference]]] = view.kept.setdefault("exact_tokens", {})
+    found = kept.get(body.id)
+    if found is None:
+        found = kept[body.id] = {}
+        for reference in view.exact_in(body) or ():
+            found.setdefault((reference.line, keys.cpp_last(reference.name)), []).append(reference)
+    return found
+
+
+def _place(around: FiledDefinition, reference: ExactReference) -> tuple[str, int, int]:
+    return around.file.path, reference.line, reference.column
+
+
+def _ends(view: View, reference: ExactReference, body: FiledDefinition) -> Iterator[Edge]:
+    place = _place(body, reference)
+    target = view.definition(reference.target) if reference.target >= 0 else None
+    if target is not None:
+        yield Edge(target, _HOPS[reference.kind], "exact", *place)
+        if reference.kind == "virtual":
+            for other in members_of.overriders(view, target):
+                yield Edge(other, "virtual", "candidate", *place)
+        if reference.kind == "construct":
+            for operator in members_of.call_operators(view, members_of.class_of(view, target)):
+                yield Edge(operator, "functor", "unique", *place)
+        return
+    operator_called = generated(view, functions.plain(reference.name))
+    node = packet_node(view, operator_called.packet) if operator_called is not None else None
+    if operator_called is not None and node is not None:
+        through = operator_called.overloads[0] if len(operator_called.overloads) == 1 else ""
+        yield Edge(node, "dispatcher", "exact", *place, through)

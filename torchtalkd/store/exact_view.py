@@ -1,0 +1,297 @@
+"""What a compiler read of bodies, as far as it is true of the texts of a View's revision.
+
+A body's rows are true as long as the lines of the body are the same (its digest), and no file that its
+unit may include, but the unit's own, was replaced or has gone since the reading. So an edit elsewhere in
+the file moves them along, an edit inside drops that body, and a saved header drops all that may see it,
+until they are read again. Invariant: no place of an older text is answered.
+The tests are in `tests/test_exact_view.py`.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterator
+from typing import Any, NamedTuple, cast
+
+from torchtalkd.facts import ExactReference, ExactShare, File, FiledDefinition
+from torchtalkd.store import rows, selects
+from torchtalkd.store.exact_rows import OUTSIDE, mask, sites
+
+EXACT_TOTAL = "exact_total"
+"""Value of the meta table: how many files have bodies for a compiler to read."""
+_BODY = "SELECT id, key, name, signature, digest, nth, same, usr, line FROM exact_body"
+_REFERENCE = "SELECT body, usr, key, name, file, line, sites FROM exact_reference"
+
+
+class _Unit(NamedTuple):
+    """A row of exact_unit that is true now."""
+
+    digest: str
+    valid: bool
+
+
+class _Body(NamedTuple):
+    id: int
+    key: str
+    name: str
+    signature: str
+    digest: int
+    nth: int
+    same: int
+    usr: int
+    line: int
+
+    @property
+    def file(self) -> int:
+        return self.id >> rows.ID_BITS
+
+
+class _Reference(NamedTuple):
+    body: int
+    usr: int
+    key: str
+    name: str
+    file: int
+    line: int
+    sites: bytes
+
+
+class ExactFacts:
+    """The part of a View that answers from exact readings."""
+
+    _db: sqlite3.Connection
+    kept: dict[str, Any]
+    revision: int
+    _hidden: frozenset[int] = frozenset()
+    """Files whose rows an editor's texts hide."""
+
+    def file_of(self, fact_id: int) -> File:
+        """As `View.file_of`."""
+        raise NotImplementedError
+
+    def exact_in(self, definition: FiledDefinition) -> tuple[ExactReference, ...] | None:
+        """What the body of a function refers to, as a compiler read it, at the places of its current text,
+        in their order. None where no exact reading of that text is there: not read yet, edited since, or a
+        header that it may see changed."""
+        if not definition.fact.body or not self._exact_unit(definition.file.id).valid:
+            return None
+        bodies = [body for body in self._bodies_of(definition) if body.digest == definition.fact.body]
+        if not bodies:
+            return None
+        found = [
+            reference
+            for body in bodies
+            for row in self._references("body = ? ORDER BY id", body.id)
+            for reference in self._placed_sites(row, definition)
+        ]
+        return tuple(sorted(set(found)))
+
+    def exact_to(self, definition: FiledDefinition) -> tuple[tuple[FiledDefinition, ExactReference], ...]:
+        """The exact references that mean a function: (the function around it, the reference), by path and
+        place. What is not read, or no longer true, is left out."""
+        found: dict[tuple[int, ExactReference], FiledDefinition] = {}
+        for row in self._rows_meaning(definition):
+            number = row.body >> rows.ID_BITS
+            if not self._exact_unit(number).valid:
+                continue
+            body = self._body(row.body)
+            caller = self._current(body, strict=True)
+            if caller is not None:
+                found.update(((caller.id, one), caller) for one in self._placed_sites(row, caller))
+        pairs = [(caller, reference) for (_, reference), caller in found.items()]
+        return tuple(sorted(pairs, key=lambda pair: (pair[0].file.path, pair[1][:4], pair[0].id)))
+
+    def exact_share(self) -> ExactShare:
+        """How much of the tree a compiler has read."""
+        share = self.kept.get("exact_share")
+        if share is None:
+            numbers = [number for (number,) in self._source._db.execute("SELECT file FROM exact_unit")]
+            read = sum(self._exact_unit(number).valid for number in numbers)
+            total = max(len(numbers), int(self._source._meta_value(EXACT_TOTAL) or 0))
+            share = self.kept["exact_share"] = ExactShare(read, total, total - read)
+        return cast(ExactShare, share)
+
+    def exact_counts(self) -> list[tuple[str, dict[str, Any]]]:
+        """What is known of each exact reading that is true: (path, what was resolved, what not, errors), by
+        path. Of all of them about 10 ms."""
+        asked = self._source._db.execute(
+            "SELECT file, path, counts FROM exact_unit JOIN file ON id = file ORDER BY path"
+        )
+        return [(path, json.loads(counts)) for n, path, counts in asked if self._exact_unit(n).valid]
+
+    # -- what an overlay answers otherwise
+
+    @property
+    def _source(self) -> ExactFacts:
+        """The view that has the rows."""
+        return self
+
+    def _meta_value(self, name: str) -> str:
+        found = self._db.execute("SELECT value FROM meta WHERE name = ?", (name,)).fetchone()
+        return str(found[0]) if found else ""
+
+    def _with_key(self, number: int, key: str) -> list[FiledDefinition]:
+        """The definitions of a file with a key, in the order of their ordinals."""
+        between = rows.ids_of(number)
+        asked = self._db.execute(
+            f"{selects.DEFINITION} WHERE key = ? AND id BETWEEN ? AND ? ORDER BY id", (key, *between)
+        )
+        return [FiledDefinition(row[0], self.file_of(row[0]), rows.definition(row)) for row in asked]
+
+    # -- validity
+
+    def _exact_unit(self, number: int) -> _Unit:
+        known: dict[int, _Unit] = self.kept.setdefault("exact_units", {})
+        if number not in known:
+            row = self._source._db.execute(
+                "SELECT digest, files, revision FROM exact_unit WHERE file = ?", (number,)
+            ).fetchone()
+            if row is None:
+                known[number] = _Unit("", False)
+            else:
+                may_see = int.from_bytes(row[1], "little")
+                gone = may_see & ~self._there()
+                valid = not (gone or may_see & self._replaced_since(row[2]))
+                known[number] = _Unit(row[0], valid)
+        return known[number]
+
+    def _there(self) -> int:
+        """The files there are, as bits."""
+        if "exact_there" not in self.kept:
+            asked = self._source._db.execute("SELECT id FROM file")
+            self.kept["exact_there"] = mask(number for (number,) in asked)
+        return cast(int, self.kept["exact_there"])
+
+    def _replaced_since(self, revision: int) -> int:
+        """The files whose facts came after a revision, or that an editor has another text of, as bits."""
+        known: dict[int, int] = self.kept.setdefault("exact_replaced", {})
+        if revision not in known:
+            asked = self._source._db.execute("SELECT id FROM file WHERE revision > ?", (revision,))
+            hidden = mask(number for number in self._hidden if number < 1 << 40)
+            known[revision] = mask(number for (number,) in asked) | hidden
+        return known[revision]
+
+    # -- bodies and definitions
+
+    def _body(self, body_id: int) -> _Body:
+        known: dict[int, _Body] = self.kept.setdefault("exact_bodies", {})
+        if body_id not in known:
+            row = self._source._db.execute(f"{_BODY} WHERE id = ?", (body_id,)).fetchone()
+            known[body_id] = _Body(*row)
+        return known[body_id]
+
+    def _bodies_of(self, definition: FiledDefinition) -> Iterator[_Body]:
+        """The bodies that were read of a definition; of an older text, too, where it is certain that these
+        are the same function."""
+        between = rows.ids_of(definition.file.id)
+        for row in self._source._db.execute(f"{_BODY} WHERE id BETWEEN ? AND ?", between).fetchall():
+            body = _Body(*row)
+            if body.key == definition.fact.key:
+                current = self._current(body)
+                if current is not None and current.id == definition.id:
+                    yield body
+
+    def _current(self, body: _Body, *, strict: bool = False) -> FiledDefinition | None:
+        """The definition whose body it is now; `strict`: only if its lines are as they were read. Of
+        several with the same lines the one that was meant, as long as none came or went."""
+        known: dict[tuple[int, bool], FiledDefinition | None] = self.kept.setdefault("exact_current", {})
+        asked = (body.id, strict)
+        if asked not in known:
+            there = self._with_key(body.file, body.key)
+            same = [d for d in there if d.fact.body == body.digest and body.digest]
+            if same:
+                found = same[body.nth] if len(same) == body.same else None
+            elif strict:
+                found = None
+            else:
+                what = (body.name, body.signature)
+                named = [d for d in there if (d.fact.name, d.fact.signature) == what and not d.fact.declares]
+                found = named[0] if len(named) == 1 else None
+            known[asked] = found
+        return known[asked]
+
+    # -- references and targets
+
+    def _references(self, where: str, *values: object) -> Iterator[_Reference]:
+        for row in self._source._db.execute(f"{_REFERENCE} WHERE {where}", values).fetchall():
+            yield _Reference(*row)
+
+    def _placed_sites(self, row: _Reference, around: FiledDefinition) -> Iterator[ExactReference]:
+        target = self._target(row)
+        path, line = "", 0
+        if row.file != OUTSIDE and target is not None:
+            path, line = target.file.path, target.fact.line
+        elif row.file != OUTSIDE:
+            path = self._path(row.file)
+            line = row.line if self._as_read(row) else 0
+        for at, column, kind in sites(row.sites, around.fact.line):
+            yield ExactReference(at, column, kind, row.name, target.id if target else -1, path, line)
+
+    def _path(self, number: int) -> str:
+        row = self._source._db.execute("SELECT path FROM file WHERE id = ?", (number,)).fetchone()
+        return str(row[0]) if row else ""
+
+    def _as_read(self, row: _Reference) -> bool:
+        """Whether the line of a row's target is of the current text. Every file that a true unit may see
+        is as it was, but perhaps its own."""
+        own = row.body >> rows.ID_BITS
+        if row.file != own:
+            return True
+        if own in self._hidden:
+            return False
+        asked = self._source._db.execute("SELECT digest FROM file WHERE id = ?", (own,)).fetchone()
+        return asked is not None and asked[0] == self._exact_unit(own).digest
+
+    def _target(self, row: _Reference) -> FiledDefinition | None:
+        """The definition that a reference means: by its body, wherever that was read, else where it is
+        declared."""
+        if row.file == OUTSIDE:
+            return None
+        known: dict[tuple[int, int, int], FiledDefinition | None] = self.kept.setdefault("exact_targets", {})
+        asked = (row.usr, row.file, row.line if self._as_read(row) else ~row.body)
+        if asked not in known:
+            known[asked] = self._defined(row) or self._declared(row)
+        return known[asked]
+
+    def _defined(self, row: _Reference) -> FiledDefinition | None:
+        asked = self._source._db.execute(f"{_BODY} WHERE usr = ?", (row.usr,)).fetchall()
+        found = {}
+        for body in (_Body(*each) for each in asked):
+            current = self._current(body)
+            if current is not None:
+                found[current.id] = current
+        if len(found) > 1:
+            # The same name in several programs of one tree: the one that was seen, or none.
+            near = [d for d in found.values() if d.file.id in (row.file, row.body >> rows.ID_BITS)]
+            return near[0] if len(near) == 1 else None
+        return next(iter(found.values()), None)
+
+    def _declared(self, row: _Reference) -> FiledDefinition | None:
+        there = self._with_key(row.file, row.key)
+        if self._as_read(row):
+            there = [d for d in there if d.fact.line == row.line]
+        else:
+            there = [d for d in there if d.fact.name == row.name]
+            if len(there) > 1:
+                return None
+        there.sort(key=lambda d: d.fact.kind not in ("function", "kernel"))
+        return there[0] if there else None
+
+    def _rows_meaning(self, definition: FiledDefinition) -> list[_Reference]:
+        file, fact = definition.file.id, definition.fact
+        usrs = {body.usr for body in self._bodies_of(definition)}
+        found: list[_Reference] = []
+        for row in self._references("file = ? AND key = ? AND file >= 0", file, fact.key):
+            if row.usr not in usrs and _same(self._declared(row), definition):
+                usrs.add(row.usr)
+        for usr in usrs:
+            for row in self._references("usr = ? AND file >= 0", usr):
+                target = self._target(row)
+                if _same(target, definition) or (target is not None and fact.declares):
+                    found.append(row)
+        return found
+
+
+def _same(one: FiledDefinition | None, other: FiledDefinition) -> bool:
+    return one is not None and one.id == other.id
