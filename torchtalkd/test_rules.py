@@ -22,6 +22,8 @@ class TestInfo:
     inherits: tuple[str, ...] = ()
     """Arguments that name the entry whose arguments an entry takes over: its name, then its variant;
     `a|b` is one of the two."""
+    own: tuple[str, ...] = ()
+    """Arguments that are not handed on, but to entries of classes that extend this one."""
     without: tuple[str, ...] = ()
     """Parts that the name in tests does not have: `torch.`, `.modules`."""
     defaults: dict[str, str] = field(default_factory=dict)

@@ -5,7 +5,8 @@
 PACKAGES is a folder with an installed `torch` (site-packages of an environment whose interpreter PYTHON
 is); its `torch/testing` is copied to a small tree, read by our parser, and each list of OpInfo, ModuleInfo
 and OptimizerInfo entries is compared with what that interpreter reports: names, variants, aliases,
-`aten_name`, types on the CPU, and the flags that filters ask for. With --tree the lists are those of a whole
+`aten_name`, types on the CPU, the flags that filters ask for, and
+which other attributes are None. With --tree the lists are those of a whole
 source tree instead. Prints what is missing and what is too much; exits 1 if names, variants or aliases
 differ.
 """
@@ -41,7 +42,8 @@ def one(o):
     return dict(name=o.name, variant=o.variant_test_name, aten=o.aten_name, back=o.aten_backward_name or "",
         aliases=sorted(a.name for a in (o.aliases or ())), dtypes=sorted(str(d)[6:] for d in o.dtypes),
         backward=sorted(str(d)[6:] for d in o.supported_backward_dtypes("cpu")),
-        flags={k: v for k, v in vars(o).items() if isinstance(v, bool)})
+        flags={k: v for k, v in vars(o).items() if isinstance(v, bool)},
+        absent={k: v is None for k, v in vars(o).items() if not isinstance(v, bool)})
 
 lists = {}
 for n in dir(c):
@@ -133,9 +135,13 @@ def pairs(entry: Entry, told: dict[str, Any]) -> list[tuple[str, Any, Any]]:
         ("back", told["back"], entry.aten_backward_name),
         ("dtypes", told["dtypes"], listed(entry, "dtypes")),
     ]
-    return found + [
-        (f"flag {n}", v, entry.attribute(n)) for n, v in told["flags"].items() if n not in SKIPPED
-    ]
+    flags = {n: v for n, v in told["flags"].items() if n not in SKIPPED}
+    found += [(f"flag {n}", v, entry.attribute(n)) for n, v in flags.items()]
+    for name, absent in told["absent"].items():
+        value = entry.attribute(name)
+        if name not in SKIPPED and value is not UNKNOWN:
+            found.append((f"{name} is None", absent, value is None))
+    return found
 
 
 SKIPPED = ("dynamic_dtypes", "has_no_in_place")

@@ -61,6 +61,9 @@ class Attributed(Protocol):
     def attribute(self, name: str) -> Any:
         """The attribute, or UNKNOWN."""
 
+    def changed(self) -> Any:
+        """What a function may have made of it: the same thing, with attributes that nobody knows."""
+
 
 _ORDER: Final[dict[type[ast.cmpop], Callable[[Any, Any], Any]]] = {
     ast.Lt: operator.lt,

@@ -199,7 +199,7 @@ class Evaluation:
             over = [names[t.id] for t in [g.target for g in node.generators] if isinstance(t, ast.Name)]
             if isinstance(value, (Unknown, Opaque)) and over and isinstance(over[0], Attributed):
                 # `[translated(op) for op in op_db]`: another list of the same operators.
-                value, self.certain = over[0], False
+                value, self.certain = over[0].changed(), False
             found.append(value)
         return found
 

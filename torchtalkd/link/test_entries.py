@@ -23,7 +23,7 @@ _MOST_HOPS: Final = 30
 class Entry:
     """One entry. Its attributes are worked out when asked for: `attribute("supports_out")`."""
 
-    __slots__ = ("_asked", "_known", "definition", "info", "list", "name", "origin", "variant")
+    __slots__ = ("_asked", "_changed", "_known", "definition", "info", "list", "name", "origin", "variant")
 
     def __init__(self, definition: FiledDefinition, known: Entries) -> None:
         detail = definition.fact.detail or {}
@@ -38,7 +38,14 @@ class Entry:
         """The entry whose arguments it takes over."""
         self._known = known
         self._asked: dict[str, Any] = {}
+        self._changed = False
         self.variant = ""
+
+    def changed(self) -> Entry:
+        """The same entry as a function may have changed it: of its attributes nothing is known."""
+        other = Entry(self.definition, self._known)
+        other.origin, other.variant, other._changed = self.origin, self.variant, True
+        return other
 
     @property
     def full_name(self) -> str:
@@ -80,6 +87,8 @@ class Entry:
 
     def attribute(self, name: str) -> Any:
         """What the entry's attribute is at run time, or UNKNOWN."""
+        if self._changed:
+            return UNKNOWN
         if name not in self._asked:
             self._asked[name] = UNKNOWN  # of an argument that is said to be itself nothing is known
             self._asked[name] = self._attribute(name)
@@ -114,7 +123,9 @@ class Entry:
         return value
 
     def _sibling(self, name: str) -> Any:
-        """What a name in a default means: another argument."""
+        """What a name in a default means: another argument; `given` is the arguments that are given."""
+        if name == "given":
+            return self._known.given(self)
         known = any(
             name in table for info in self._known.chain(self.info) for table in (info.defaults, info.sets)
         )
@@ -191,6 +202,17 @@ class Entries:
         """What an argument is that nobody gives."""
         return next((info.defaults[name] for info in chain if name in info.defaults), None)
 
+    def given(self, entry: Entry) -> list[str]:
+        """The arguments that an entry, or one that it takes over from, is given by keyword."""
+        found: list[str] = []
+        around: Entry | None = entry
+        for _ in range(_MOST_HOPS):
+            if around is None:
+                break
+            found += (around.definition.fact.detail or {}).get("said", {})
+            around = around.origin
+        return found
+
     def call(self, name: str, arguments: list[Any], keywords: dict[str, Any]) -> Any:
         """What a function that names types returns; None for any other."""
         last = name.rpartition(".")[2]
@@ -207,11 +229,16 @@ class Entries:
         origin, hops = entry.origin, 0
         while origin is not None and hops < _MOST_HOPS:
             said = (origin.definition.fact.detail or {}).get("said", {})
-            if name in said:
+            if name in said and not self._keeps(origin, name, entry):
                 kept = (origin.definition.fact.detail or {}).get(name)
                 return repr(kept) if isinstance(kept, (str, list)) else str(said[name])
             origin, hops = origin.origin, hops + 1
         return None
+
+    def _keeps(self, origin: Entry, name: str, entry: Entry) -> bool:
+        """Whether an entry hands an argument on to none but those of its own class."""
+        heirs = self.chain(entry.info)
+        return any(name in info.own and info not in heirs for info in self.chain(origin.info))
 
     def _find_origin(self, entry: Entry) -> None:
         inherits = next((info.inherits for info in self.chain(entry.info) if info.inherits), ())

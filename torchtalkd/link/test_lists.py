@@ -7,6 +7,7 @@ whoever asks what a change breaks must not miss a test.
 
 from __future__ import annotations
 
+import ast
 from typing import Any, Final, NamedTuple
 
 from torchtalkd import keys
@@ -47,6 +48,16 @@ class Names:
     def value(self, text: str) -> Any:
         """What an expression of the file comes to."""
         return self.evaluation.text(text)
+
+    def argument(self, call: ast.Call | None, which: int | str) -> Any:
+        """What an argument of a call comes to, by position or keyword; UNDEFINED where none is given."""
+        if call is None:
+            return UNKNOWN
+        if isinstance(which, int):
+            given = call.args[which] if which < len(call.args) else None
+        else:
+            given = next((k.value for k in call.keywords if k.arg == which), None)
+        return UNDEFINED if given is None else self.evaluation.value(given, {})
 
     def _look_up(self, name: str) -> Any:
         if name not in self._asked:
