@@ -485,9 +485,21 @@ db = [
         (
             "test:linalg.det",
             "linalg.det",
-            {"info": "OpInfo", "aten_name": "linalg_det", "aliases": ["det"], "variant_test_name": ""},
+            {
+                "info": "OpInfo",
+                "list": "db",
+                "said": {
+                    "aten_name": "'linalg_det'",
+                    "op": "torch.linalg.det",
+                    "aliases": "('det',)",
+                    "variant_test_name": "''",
+                },
+                "aten_name": "linalg_det",
+                "aliases": ["det"],
+                "variant_test_name": "",
+            },
         ),
-        ("test:add", "add", {"info": "BinaryUfuncInfo"}),
+        ("test:add", "add", {"info": "BinaryUfuncInfo", "list": "db", "said": {"dtypes": "some(torch.float)"}}),
     ]
     assert not [d for d in parse(source).definitions if d.kind == "test"]
 

@@ -16,6 +16,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
+from torchtalkd.test_rules import TestInfo as TestInfo
+from torchtalkd.test_rules import TestRules as TestRules
+
 Kind: TypeAlias = Literal[
     # names of a language
     "function",  # a C++ or Python function or method; `declares` when it has no body
@@ -366,5 +369,7 @@ class Rules:
     torchgen: Torchgen = Torchgen()
     dispatch: DispatchKeys = DispatchKeys()
     python: PythonRegistrations = PythonRegistrations()
+    tests: TestRules = TestRules()
+    test_infos: tuple[TestInfo, ...] = ()
     builds: tuple[Build, ...] = ()
     """Of one name the last."""

@@ -3,7 +3,7 @@
 The stages: `python_source` (bytes → UTF-8), `python_tree` (one tree, one query),
 `python_outline` (definitions, scopes, what names mean), `python_aliases`, `python_uses`
 (calls and values: the hot loop), `python_bindings` (what the manifest's conventions bind),
-`python_registries` and `python_lookups`.
+`python_registries`, `python_lookups` and `python_tests`.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from torchtalkd.parse.python_outline import Outline, outline
 from torchtalkd.parse.python_registries import read_registries
 from torchtalkd.parse.python_renamed import read_renamed, renamed_calls
 from torchtalkd.parse.python_source import source_text
+from torchtalkd.parse.python_tests import read_tests
 from torchtalkd.parse.python_tree import read_tree
 from torchtalkd.parse.python_uses import read_uses
 
@@ -43,6 +44,7 @@ def parse_python(path: str, data: bytes, conventions: Conventions, language: str
     read_registries(out, calls, bindings.registries, path)
     read_lookups(out, calls, python.lookups)
     read_layers(out, bindings, path)
+    read_tests(out, calls, python.tests)
     return FileFacts(path, language, role, tuple(out.definitions), tuple(out.references), tuple(problems))
 
 

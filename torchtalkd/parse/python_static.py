@@ -25,6 +25,7 @@ _MOST_PASSES: Final = 256
 """Of one call; a longer list is data rather than a list of names."""
 _SEQUENCES: Final = frozenset(("list", "tuple", "set"))
 _TARGETS: Final = frozenset(("pattern_list", "tuple_pattern"))
+_COMPREHENSIONS: Final = frozenset(("generator_expression", "list_comprehension", "set_comprehension"))
 _BODIES: Final = frozenset(("function_definition", "lambda", "module"))
 
 
@@ -33,10 +34,13 @@ def passes(call: Node, out: Outline) -> list[Bound]:
     found: list[dict[bytes, Node]] = [{}]
     around = call.parent
     while around is not None and around.type not in _BODIES:
-        if around.type == "for_statement":
+        loops = [around] if around.type == "for_statement" else []
+        if around.type in _COMPREHENSIONS:
+            loops = [child for child in around.named_children if child.type == "for_in_clause"]
+        for loop in reversed(loops):
             found = [
                 {**outer, **inner}
-                for outer in islice(_rounds(around, out) or [{}], _MOST_PASSES)
+                for outer in islice(_rounds(loop, out) or [{}], _MOST_PASSES)
                 for inner in found
             ][:_MOST_PASSES]
         around = around.parent
@@ -142,11 +146,19 @@ def _formatted(node: Node, out: Outline, bound: Bound, beginning: bool) -> str |
         elif part.type == "interpolation":
             inner = part.child_by_field_name("expression")
             plain = inner is not None and len(part.named_children) == 1
-            text = text_of(inner, out, bound) if plain and inner is not None else None
+            text = _inserted(inner, out, bound) if plain and inner is not None else None
             if text is None:
                 return "".join(parts) or None if beginning else None
             parts.append(text)
     return "".join(parts)
+
+
+def _inserted(node: Node, out: Outline, bound: Bound) -> str | None:
+    """What a format string shows of an expression: text, or a whole number as it is written."""
+    value = _meaning(node, out, bound) if node.type == "identifier" else node
+    if value is not None and value.type == "integer" and out.text(value).isdecimal():
+        return out.text(value)
+    return text_of(node, out, bound)
 
 
 def _assigned_before(name: Node, out: Outline) -> Node | None:
