@@ -93,6 +93,7 @@ ReferenceKind: TypeAlias = Literal[
     "import",  # an imported Python name that is no alias of the module
     "star",  # from m import *
     "base",  # a base class
+    "holds",  # self.fc = Linear(x): an attribute and what makes it; name `fc = torch.nn.Linear`
     "macro",  # a use of a function-like macro; key in macro:
     "dispatch_name",  # the string of AT_DISPATCH_…(type, "name", …)
     "target",  # what a binding refers to: its kernel, its alias, its formula's functions
