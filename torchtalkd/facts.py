@@ -286,6 +286,24 @@ class PythonRegistrations:
 
 
 @dataclass(frozen=True, slots=True)
+class Category:
+    """A sort of Python classes that `modules` lists (table `[[link.categories]]`)."""
+
+    name: str
+    """What it is asked for by: nn."""
+    label: str = ""
+    """What one of its classes is: module, optimizer."""
+    bases: tuple[str, ...] = ()
+    """Its classes inherit from one of these, by full name; of the tree itself or of a framework."""
+    under: tuple[str, ...] = ()
+    """Modules that a listed class must be defined below; none: anywhere."""
+    functions: tuple[str, ...] = ()
+    """Modules whose functions are asked for by their bare name too: torch.nn.functional."""
+    methods: tuple[str, ...] = ("forward",)
+    """The methods that users of its objects run: `modules` follows them to their operators."""
+
+
+@dataclass(frozen=True, slots=True)
 class Rules:
     """What a manifest tells the read side (table `[link]`): data that answers depend on.
 
@@ -326,3 +344,5 @@ class Rules:
     python: PythonRegistrations = PythonRegistrations()
     builds: tuple[Build, ...] = ()
     """Of one name the last."""
+    categories: tuple[Category, ...] = ()
+    """In the order in which a class is looked for in them."""

@@ -224,6 +224,8 @@ class Python:
     kernels: tuple[str, ...] = ()
     """Decorators that make a device kernel of a function, by full name: `triton.jit`. The end of
     it is enough; `*` matches any letters."""
+    loaders: tuple[str, ...] = ()
+    """Calls that give the module that one of their texts names: `importlib.import_module`. As `kernels`."""
 
 
 @dataclass(frozen=True, slots=True)

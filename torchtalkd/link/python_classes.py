@@ -188,6 +188,22 @@ def descendants(facts: Facts, cls: FiledDefinition, *, library: bool = False) ->
     return found
 
 
+def descendants_named(facts: Facts, name: str, *, library: bool = False) -> tuple[FiledDefinition, ...]:
+    """As `descendants`, of a class given by its full name. Where the tree does not define it (the module
+    class of PyTorch, in an extension), those that name it as a base count, and what inherits from them."""
+    classes = [end for end in python_names.resolve(facts, name).ends if end.fact.kind == "class"]
+    found: dict[int, FiledDefinition] = {}
+    if not classes:
+        for reference in facts.references_with(keys.py(name), "base"):
+            if reference.fact.name == name and not (library and reference.file.role != "library"):
+                owner = facts.definition(reference.owner)
+                if owner is not None:
+                    found[owner.id] = owner
+    for cls in [*classes, *found.values()]:
+        found.update((below.id, below) for below in descendants(facts, cls, library=library))
+    return tuple(found.values())
+
+
 def names_of(facts: Facts, definition: FiledDefinition) -> tuple[str, ...]:
     """The full names that a definition of a module or class is known by: its own, and those of aliases
     that lead to it under another last component (`Base = nn.Module`, `from x import f as g`). Names that

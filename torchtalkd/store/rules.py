@@ -6,13 +6,14 @@ import json
 from dataclasses import fields
 from typing import Any, Final
 
-from torchtalkd.facts import Build, DispatchKeys, PythonRegistrations, Rules, Torchgen
+from torchtalkd.facts import Build, Category, DispatchKeys, PythonRegistrations, Rules, Torchgen
 
 _TABLES: Final[dict[str, type[Any]]] = {
     "torchgen": Torchgen,
     "dispatch": DispatchKeys,
     "python": PythonRegistrations,
     "builds": Build,
+    "categories": Category,
 }
 """Fields of Rules that are tables of their own, or lists of such."""
 
