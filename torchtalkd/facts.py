@@ -96,6 +96,7 @@ ReferenceKind: TypeAlias = Literal[
     "import",  # an imported Python name that is no alias of the module
     "star",  # from m import *
     "base",  # a base class
+    "holds",  # self.fc = Linear(x): an attribute and what makes it; name `fc = torch.nn.Linear`
     "macro",  # a use of a function-like macro; key in macro:
     "dispatch_name",  # the string of AT_DISPATCH_…(type, "name", …)
     "target",  # what a binding refers to: its kernel, its alias, its formula's functions
@@ -331,6 +332,24 @@ class PythonRegistrations:
 
 
 @dataclass(frozen=True, slots=True)
+class Category:
+    """A sort of Python classes that `modules` lists (table `[[link.categories]]`)."""
+
+    name: str
+    """What it is asked for by: nn."""
+    label: str = ""
+    """What one of its classes is: module, optimizer."""
+    bases: tuple[str, ...] = ()
+    """Its classes inherit from one of these, by full name; of the tree itself or of a framework."""
+    under: tuple[str, ...] = ()
+    """Modules that a listed class must be defined below; none: anywhere."""
+    functions: tuple[str, ...] = ()
+    """Modules whose functions are asked for by their bare name too: torch.nn.functional."""
+    methods: tuple[str, ...] = ("forward",)
+    """The methods that users of its objects run: `modules` follows them to their operators."""
+
+
+@dataclass(frozen=True, slots=True)
 class Rules:
     """What a manifest tells the read side (table `[link]`): data that answers depend on.
 
@@ -373,3 +392,5 @@ class Rules:
     test_infos: tuple[TestInfo, ...] = ()
     builds: tuple[Build, ...] = ()
     """Of one name the last."""
+    categories: tuple[Category, ...] = ()
+    """In the order in which a class is looked for in them."""

@@ -241,6 +241,8 @@ class Python:
     """Decorators that make a device kernel of a function, by full name: `triton.jit`. The end of
     it is enough; `*` matches any letters."""
     tests: PythonTests = PythonTests()
+    loaders: tuple[str, ...] = ()
+    """Calls that give the module that one of their texts names: `importlib.import_module`. As `kernels`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,9 @@ from torchtalkd.conventions.values import Conventions
 from torchtalkd.facts import FileFacts, Problem
 from torchtalkd.parse.python_aliases import read_aliases
 from torchtalkd.parse.python_bindings import bindings_of, read_bindings, read_layers
+from torchtalkd.parse.python_docs import read_docs
+from torchtalkd.parse.python_dynamic import read_dynamic
+from torchtalkd.parse.python_held import read_held
 from torchtalkd.parse.python_lookups import read_lookups
 from torchtalkd.parse.python_names import canonical, module_name, package_of
 from torchtalkd.parse.python_outline import Outline, outline
@@ -34,12 +37,16 @@ def parse_python(path: str, data: bytes, conventions: Conventions, language: str
         problems.append(Problem(tree.error_line, "syntax", "this text is not Python that the grammar knows"))
     module = module_name(path, python.roots)
     out = outline(tree, data, module, package_of(path, module), role == "test")
-    read_aliases(out)
     bindings = bindings_of(python)
+    read_aliases(out, bindings.loaders)
+    read_dynamic(out)
     renamed = read_renamed(out, bindings.wanted.binds)
     calls = read_uses(out, tree.matches, bindings.wanted)
     calls[:0] = renamed_calls(out, renamed)
+    read_held(out)
     _tell_decorators(out, bindings.kernels)
+    if role != "test":
+        read_docs(out)
     read_bindings(out, calls, bindings, path, conventions.rules.operator_namespace, renamed)
     read_registries(out, calls, bindings.registries, path)
     read_lookups(out, calls, python.lookups)

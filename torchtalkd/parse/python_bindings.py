@@ -66,6 +66,7 @@ class Bindings:
         self._rows = rows
         self.registries = Registries(python.registries)
         self.kernels = endings(python.kernels) if python.kernels else None
+        self.loaders = endings(python.loaders) if python.loaders else None
         """Which decorators make a device kernel."""
         self._lookups = frozenset(lookup.call for lookup in python.lookups)
         self._makers = frozenset(python.tests.makers)
