@@ -19,7 +19,9 @@ from tests.conftest import REPOSITORY
 
 MAY_IMPORT: Mapping[str, str] = {
     # part: the parts that it may import
-    "facts": "",
+    "facts": "test_rules",
+    # The part of the rules that is about tests alone.
+    "test_rules": "",
     "changes": "",
     # A text of an editor as parse reads it and the store shows it; what stands at one place of it.
     "overlay": "facts",

@@ -227,6 +227,8 @@ def g(): pass
         ("py:local_function", "torch.nn.modules.act.local_function"),
         ("py:float32", "torch.float32"),
         ("py:mul", "torch.mul"),
+        ("py:sub", "torch.sub"),
+        ("py:imported", "m.imported"),
         ("op:add", "torch.ops.aten.add.Tensor"),
         ("py:script", "torch.jit.script"),
     ]
@@ -365,7 +367,7 @@ foo()
         "C.i": (["torch.i"], None),
     }
     exports = definitions(facts, "variable")[f"{m}.__all__"]
-    assert exports.detail == {"names": ["conv2d", "foo", "bar"]}
+    assert exports.detail == {"names": ["conv2d", "foo", "bar"], "of": ["torch"]}
     assert names(facts, "call")[-1] == f"{m}.foo"
     assert bound(facts, "docs") == [("py:conv2d", "torch.conv2d", "", "docs", [])]
 
@@ -485,9 +487,21 @@ db = [
         (
             "test:linalg.det",
             "linalg.det",
-            {"info": "OpInfo", "aten_name": "linalg_det", "aliases": ["det"], "variant_test_name": ""},
+            {
+                "info": "OpInfo",
+                "list": "db",
+                "said": {
+                    "aten_name": "'linalg_det'",
+                    "op": "torch.linalg.det",
+                    "aliases": "('det',)",
+                    "variant_test_name": "''",
+                },
+                "aten_name": "linalg_det",
+                "aliases": ["det"],
+                "variant_test_name": "",
+            },
         ),
-        ("test:add", "add", {"info": "BinaryUfuncInfo"}),
+        ("test:add", "add", {"info": "BinaryUfuncInfo", "list": "db", "said": {"dtypes": "some(torch.float)"}}),
     ]
     assert not [d for d in parse(source).definitions if d.kind == "test"]
 

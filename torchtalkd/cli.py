@@ -17,7 +17,12 @@ from types import ModuleType
 from typing import NoReturn
 
 from torchtalkd import __version__
-from torchtalkd.frontends.command import agent_arguments, dispatcher_arguments, graph_arguments
+from torchtalkd.frontends.command import (
+    agent_arguments,
+    dispatcher_arguments,
+    graph_arguments,
+    python_arguments,
+)
 from torchtalkd.frontends.command.harness_arguments import add_harness
 from torchtalkd.frontends.command.shared_arguments import across as _across
 from torchtalkd.frontends.command.shared_arguments import filled as _filled
@@ -56,6 +61,7 @@ COMMANDS = {
     "ops": "ask",
     "problems": "ask",
     "graph": "ask",
+    "modules": "ask",
     "harness list": "harness listed",
     "harness show": "harness",
     "harness new": "harness_new",
@@ -66,7 +72,7 @@ COMMANDS = {
 }
 
 IN_DAEMON = {
-    **dict.fromkeys(("trace", "search", "dispatch", "ops", "problems", "graph"), True),
+    **dict.fromkeys(("trace", "search", "dispatch", "ops", "problems", "graph", "modules"), True),
     "index build": False,
     "index update": False,
 }
@@ -316,7 +322,9 @@ def parser(first: str = "") -> argparse.ArgumentParser:
     _wait(search)
     _query(search)
 
-    for name, (about, add) in (dispatcher_arguments.COMMANDS | graph_arguments.COMMANDS).items():
+    for name, (about, add) in (
+        dispatcher_arguments.COMMANDS | graph_arguments.COMMANDS | python_arguments.COMMANDS
+    ).items():
         asking = command(name, about)
         add(asking, _filled)
         _wait(asking)

@@ -16,6 +16,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
+from torchtalkd.test_rules import TestInfo as TestInfo
+from torchtalkd.test_rules import TestRules as TestRules
+
 Kind: TypeAlias = Literal[
     # names of a language
     "function",  # a C++ or Python function or method; `declares` when it has no body
@@ -93,6 +96,7 @@ ReferenceKind: TypeAlias = Literal[
     "import",  # an imported Python name that is no alias of the module
     "star",  # from m import *
     "base",  # a base class
+    "holds",  # self.fc = Linear(x): an attribute and what makes it; name `fc = torch.nn.Linear`
     "macro",  # a use of a function-like macro; key in macro:
     "dispatch_name",  # the string of AT_DISPATCH_…(type, "name", …)
     "target",  # what a binding refers to: its kernel, its alias, its formula's functions
@@ -328,6 +332,24 @@ class PythonRegistrations:
 
 
 @dataclass(frozen=True, slots=True)
+class Category:
+    """A sort of Python classes that `modules` lists (table `[[link.categories]]`)."""
+
+    name: str
+    """What it is asked for by: nn."""
+    label: str = ""
+    """What one of its classes is: module, optimizer."""
+    bases: tuple[str, ...] = ()
+    """Its classes inherit from one of these, by full name; of the tree itself or of a framework."""
+    under: tuple[str, ...] = ()
+    """Modules that a listed class must be defined below; none: anywhere."""
+    functions: tuple[str, ...] = ()
+    """Modules whose functions are asked for by their bare name too: torch.nn.functional."""
+    methods: tuple[str, ...] = ("forward",)
+    """The methods that users of its objects run: `modules` follows them to their operators."""
+
+
+@dataclass(frozen=True, slots=True)
 class Rules:
     """What a manifest tells the read side (table `[link]`): data that answers depend on.
 
@@ -366,5 +388,9 @@ class Rules:
     torchgen: Torchgen = Torchgen()
     dispatch: DispatchKeys = DispatchKeys()
     python: PythonRegistrations = PythonRegistrations()
+    tests: TestRules = TestRules()
+    test_infos: tuple[TestInfo, ...] = ()
     builds: tuple[Build, ...] = ()
     """Of one name the last."""
+    categories: tuple[Category, ...] = ()
+    """In the order in which a class is looked for in them."""

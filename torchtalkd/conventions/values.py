@@ -210,6 +210,21 @@ class Cpp:
 
 
 @dataclass(frozen=True, slots=True)
+class PythonTests:
+    """What makes tests of Python functions and classes; `[link.tests]` says how they are called."""
+
+    cases: tuple[str, ...] = ()
+    """Last components of decorators that make several tests of one function, or tell its parameters:
+    ops, parametrize, fixture."""
+    makers: tuple[str, ...] = ()
+    """Last components of calls that make test classes of the class given first:
+    instantiate_device_type_tests."""
+    lists: tuple[str, ...] = ()
+    """How lists of entries (OpInfo and its kin) are called, `*` for any letters: `*_db`. A list that
+    holds an entry, or another list, needs no such name."""
+
+
+@dataclass(frozen=True, slots=True)
 class Python:
     """How Python of this framework is laid out and bound."""
 
@@ -225,6 +240,9 @@ class Python:
     kernels: tuple[str, ...] = ()
     """Decorators that make a device kernel of a function, by full name: `triton.jit`. The end of
     it is enough; `*` matches any letters."""
+    tests: PythonTests = PythonTests()
+    loaders: tuple[str, ...] = ()
+    """Calls that give the module that one of their texts names: `importlib.import_module`. As `kernels`."""
 
 
 @dataclass(frozen=True, slots=True)

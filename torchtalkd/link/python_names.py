@@ -93,6 +93,8 @@ def _through_module(facts: Facts, module: str, last: str, passed: frozenset[str]
     """`module.last` where no definition has that name: `module` may be an alias or a class that
     inherits, or may import everything from another module."""
     for star in stars(facts, module):
+        if not exports(facts, star, last):
+            continue
         further = _follow(facts, f"{star}.{last}", passed)
         if further.ends:
             return further
@@ -133,6 +135,42 @@ def stars(facts: Facts, module: str) -> list[str]:
                 found.extend(r.fact.name for r in facts.references_of_kind(definition.file, "star"))
         found = known[module] = list(dict.fromkeys(reversed(found)))
     return found
+
+
+def exports(facts: Facts, module: str, name: str) -> bool:
+    """Whether `from module import *` may give a name: one that its `__all__` lists or, without one, that
+    begins with no underscore (docs.python.org, "The import statement"). Where the text does not tell all
+    that is listed, any."""
+    known: dict[str, frozenset[str] | None] = facts.kept.setdefault("exported", {})
+    if module not in known:
+        known[module] = _listed(facts, module, 0)
+    listed = known[module]
+    return name in listed if listed is not None else not name.startswith("_") or _listing(facts, module)
+
+
+def _listing(facts: Facts, module: str) -> bool:
+    """Whether a module has an `__all__`, or is not of this tree: then what it gives is not known."""
+    own = f"{module}.__all__"
+    is_here = any(d.fact.kind == "module" for d in facts.named(keys.py(module), module))
+    return not is_here or bool(facts.named(keys.py(own), own))
+
+
+def _listed(facts: Facts, module: str, depth: int) -> frozenset[str] | None:
+    """The names of a module's `__all__`; None where it has none, or others may be in it."""
+    own = f"{module}.__all__"
+    found: set[str] = set()
+    variables = [d for d in facts.named(keys.py(own), own) if d.fact.kind == "variable"]
+    for variable in variables:
+        detail = variable.fact.detail or {}
+        if detail.get("more") or depth > MAX_HOPS:
+            return None
+        found.update(detail.get("names", ()))
+        for other in detail.get("of", ()):
+            inner = _listed(facts, other, depth + 1)
+            if inner is None:
+                return None
+            found |= inner
+    return frozenset(found) if variables else None
 
 
 def public_modules(facts: Facts) -> list[str]:

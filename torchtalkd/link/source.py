@@ -69,6 +69,9 @@ class Facts(Protocol):
     def references(self, key: str) -> Sequence[FiledReference]:
         """All references with a key that are no targets."""
 
+    def references_with(self, key: str, kind: str) -> Sequence[FiledReference]:
+        """Those of one kind; of any key where it is ''."""
+
     def inside(self, definition: FiledDefinition) -> Sequence[FiledReference]:
         """The references in a definition's body."""
 

@@ -3,7 +3,7 @@
 The stages: `python_source` (bytes → UTF-8), `python_tree` (one tree, one query),
 `python_outline` (definitions, scopes, what names mean), `python_aliases`, `python_uses`
 (calls and values: the hot loop), `python_bindings` (what the manifest's conventions bind),
-`python_registries` and `python_lookups`.
+`python_registries`, `python_lookups` and `python_tests`.
 """
 
 from __future__ import annotations
@@ -14,12 +14,16 @@ from torchtalkd.conventions.values import Conventions
 from torchtalkd.facts import FileFacts, Problem
 from torchtalkd.parse.python_aliases import read_aliases
 from torchtalkd.parse.python_bindings import bindings_of, read_bindings, read_layers
+from torchtalkd.parse.python_docs import read_docs
+from torchtalkd.parse.python_dynamic import read_dynamic
+from torchtalkd.parse.python_held import read_held
 from torchtalkd.parse.python_lookups import read_lookups
 from torchtalkd.parse.python_names import canonical, module_name, package_of
 from torchtalkd.parse.python_outline import Outline, outline
 from torchtalkd.parse.python_registries import read_registries
 from torchtalkd.parse.python_renamed import read_renamed, renamed_calls
 from torchtalkd.parse.python_source import source_text
+from torchtalkd.parse.python_tests import read_tests
 from torchtalkd.parse.python_tree import read_tree
 from torchtalkd.parse.python_uses import read_uses
 
@@ -33,16 +37,21 @@ def parse_python(path: str, data: bytes, conventions: Conventions, language: str
         problems.append(Problem(tree.error_line, "syntax", "this text is not Python that the grammar knows"))
     module = module_name(path, python.roots)
     out = outline(tree, data, module, package_of(path, module), role == "test")
-    read_aliases(out)
     bindings = bindings_of(python)
+    read_aliases(out, bindings.loaders)
+    read_dynamic(out)
     renamed = read_renamed(out, bindings.wanted.binds)
     calls = read_uses(out, tree.matches, bindings.wanted)
     calls[:0] = renamed_calls(out, renamed)
+    read_held(out)
     _tell_decorators(out, bindings.kernels)
+    if role != "test":
+        read_docs(out)
     read_bindings(out, calls, bindings, path, conventions.rules.operator_namespace, renamed)
     read_registries(out, calls, bindings.registries, path)
     read_lookups(out, calls, python.lookups)
     read_layers(out, bindings, path)
+    read_tests(out, calls, python.tests)
     return FileFacts(path, language, role, tuple(out.definitions), tuple(out.references), tuple(problems))
 
 

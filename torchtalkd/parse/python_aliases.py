@@ -1,33 +1,38 @@
 """Names that a Python file gives to other names: `conv2d = _add_docstr(torch.conv2d, …)`. Pure.
 
-Only in a module's or class's body, where the name can be seen from elsewhere. Also what the
-module says it exports, `__all__`.
+Only in a module's or class's body, where the name can be seen from elsewhere. What the module says it
+exports is read by `python_exports`.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 from tree_sitter import Node
 
 from torchtalkd import keys
 from torchtalkd.facts import Definition, Reference
-from torchtalkd.parse.python_names import is_operators, key_of
+from torchtalkd.parse.python_exports import read_exports
+from torchtalkd.parse.python_names import imported_module, is_operators, key_of
 from torchtalkd.parse.python_outline import Assigned, Outline
-from torchtalkd.parse.python_values import Text, arguments_of, chain_of, unwrapped, values_of
+from torchtalkd.parse.python_values import arguments_of, chain_of, string_of, unwrapped
 
 _WRAPPERS = frozenset((b"staticmethod", b"classmethod", b"property"))
 """Builtins whose result stands for what they are given; that of `len(x)` does not."""
 
+_MODULE = re.compile(r"\.*[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*")
 
-def read_aliases(out: Outline) -> None:
-    """Add the file's aliases and `__all__` to the outline, and their names to `out.names`."""
+
+def read_aliases(out: Outline, loaders: re.Pattern[str] | None = None) -> None:
+    """Add the file's aliases and `__all__` to the outline, and their names to `out.names`. `loaders` are the
+    calls that load a module by its name."""
     for assigned in out.assigned:
-        _read(out, assigned)
-    _read_exports(out)
+        _read(out, assigned, loaders)
+    read_exports(out)
 
 
-def _read(out: Outline, assigned: Assigned) -> None:
+def _read(out: Outline, assigned: Assigned, loaders: re.Pattern[str] | None) -> None:
     name, owner = assigned
     value = _value(name)
     if value is None:
@@ -39,6 +44,9 @@ def _read(out: Outline, assigned: Assigned) -> None:
         if function is None:
             return
         wrapper = _wrapper(out, function, owner)
+        if wrapper and loaders is not None and loaders.fullmatch(wrapper):
+            _load(out, name, owner, [*given.positional, *given.keyword.values()])
+            return
         named = given.positional[:1] or _named_like(out, name, given.keyword.values())
         if not named:
             return
@@ -47,8 +55,22 @@ def _read(out: Outline, assigned: Assigned) -> None:
             return
     chain = chain_of(value, out)
     target = out.resolve(chain, owner) if chain else ""
-    if not target:
-        return
+    if target:
+        _stands_for(out, name, owner, value, target, wrapper)
+
+
+def _load(out: Outline, name: Node, owner: int, given: list[Node]) -> None:
+    """A module that is loaded by its name: `importlib.import_module("a.b")`, `LazyLoader("b", …, "a.b")`."""
+    texts = [(node, text) for node in given if (text := string_of(node, out))]
+    named = [(node, text) for node, text in texts if _MODULE.fullmatch(text)]
+    if named:
+        node, text = max(named, key=lambda one: one[1].count("."))
+        target = imported_module(text, out.package) if text.startswith(".") else text
+        _stands_for(out, name, owner, node, target, "")
+
+
+def _stands_for(out: Outline, name: Node, owner: int, value: Node, target: str, wrapper: str) -> None:
+    """Add the alias."""
     text = out.data[name.start_byte : name.end_byte]
     full = f"{out.definitions[owner].name}.{out.text(name)}"
     if target == full:
@@ -97,28 +119,3 @@ def _wrapper(out: Outline, function: Node, owner: int) -> str:
     if chain in _WRAPPERS:
         return chain.decode()
     return out.resolve(chain, owner) if chain else ""
-
-
-def _read_exports(out: Outline) -> None:
-    if not out.exports:
-        return
-    listed: list[str] = []
-    out.exports.sort(key=lambda name: name.start_byte)
-    for name in out.exports:
-        value = _value(name)
-        pending = [value] if value is not None else []
-        while pending:  # `__all__ = [...] + other.__all__ + [...]`
-            node = pending.pop()
-            if node.type == "binary_operator":
-                pending += reversed(node.named_children)
-            elif node.type in ("list", "tuple"):
-                for item in values_of(node, out):
-                    if isinstance(item, Text) and item.value not in listed:
-                        listed.append(item.value)
-    first = out.exports[0]
-    row, column = first.start_point
-    full = f"{out.module}.__all__"
-    end = first.parent.end_point.row + 1 if first.parent is not None else row + 1
-    out.definitions.append(
-        Definition(keys.py(full), full, "variable", row + 1, column, end, 0, detail={"names": listed})
-    )

@@ -21,6 +21,7 @@ from torchtalkd.parse.python_outline import Outline
 from torchtalkd.parse.python_registries import Registries, endings
 from torchtalkd.parse.python_renamed import Renamed, with_given
 from torchtalkd.parse.python_static import Bound, passes, static_values, text_of
+from torchtalkd.parse.python_tests import entries_of, entry_detail
 from torchtalkd.parse.python_uses import BindingCall, Wanted
 from torchtalkd.parse.python_values import (
     Arguments,
@@ -65,15 +66,22 @@ class Bindings:
         self._rows = rows
         self.registries = Registries(python.registries)
         self.kernels = endings(python.kernels) if python.kernels else None
+        self.loaders = endings(python.loaders) if python.loaders else None
         """Which decorators make a device kernel."""
         self._lookups = frozenset(lookup.call for lookup in python.lookups)
+        self._makers = frozenset(python.tests.makers)
         self._layers = [(union((layer.pattern,)), layer) for layer in python.layers]
         self.wanted = Wanted(self._wants)
         self._by_call: dict[str, list[tuple[re.Pattern[str] | None, PythonBinding]]] = {}
 
     def _wants(self, last: str) -> bool:
         """Whether a call of something with this last component may bind."""
-        return bool(self._of(last)) or self.registries.wants(last) or last in self._lookups
+        return (
+            bool(self._of(last))
+            or self.registries.wants(last)
+            or last in self._lookups
+            or last in self._makers
+        )
 
     def at(self, last: str, path: str) -> list[PythonBinding]:
         """The bindings of a call in the file at `path`."""
@@ -130,6 +138,8 @@ class _Call(NamedTuple):
     owner: int
     last: str
     bound: Bound
+    site: Node
+    """Where an entry is listed: the call, or that of the function which returns it."""
 
 
 def read_bindings(
@@ -157,8 +167,9 @@ def read_bindings(
         parent = callee.parent
         node = parent if parent is not None and parent.type == "call" else callee
         arguments = with_given(arguments_of(node, out), renamed, callee, out)
-        for bound in passes(node, out):
-            call = _Call(callee, node, arguments, owner, last, bound)
+        listed = any(binding.operand_space == "test" for binding in candidates)
+        for bound, site in entries_of(node, out) if listed else [(b, node) for b in passes(node, out)]:
+            call = _Call(callee, node, arguments, owner, last, bound, site)
             fitting: set[tuple[bool, str]] = set()
             for binding in candidates:
                 place = (binding.also, binding.kind if binding.also else "")
@@ -200,7 +211,7 @@ def _bind(context: _Context, binding: PythonBinding, call: _Call) -> bool:
     target = _target(out, binding, call)
     if target is None and binding.also:
         return False
-    detail = _detail(context, binding, arguments, owner, call.last)
+    detail = _detail(context, binding, call)
     signature = _schema(out, binding, arguments) if binding.kind == "schema" else ""
     made = decorated(call.node, out) if binding.kind in ("registration", "schema") else -1
     if made >= 0:
@@ -258,7 +269,9 @@ def _operands(
             if binding.operand == _RECEIVER and name and not operator:
                 last = name.rpartition(".")[2]
                 operator = context.registered.get(name) or (binding.prefix and binding.prefix + last)
-            if binding.operand_space == "op" and operator:
+            if binding.operand_space == "test" and b"." in value.written + name.encode() and name:
+                found.append((value.node, keys.test(name), name))  # ModuleInfo(torch.nn.Linear)
+            elif binding.operand_space == "op" and operator:
                 found.append((value.node, keys.op(operator), operator))
             elif name and (
                 binding.operand_space == "py"
@@ -321,20 +334,21 @@ def _dispatch_keys(binding: PythonBinding, call: _Call, out: Outline) -> list[st
     return found
 
 
-def _detail(
-    context: _Context, binding: PythonBinding, arguments: Arguments, owner: int, last: str
-) -> dict[str, Any] | None:
-    detail: dict[str, Any] = {"info": last} if binding.operand_space == "test" else {}
+def _detail(context: _Context, binding: PythonBinding, call: _Call) -> dict[str, Any] | None:
+    out, arguments = context.out, call.arguments
+    detail: dict[str, Any] = {}
+    if binding.operand_space == "test":
+        detail = {"info": call.last, **entry_detail(out, call.site, arguments)}
     for keyword in binding.keywords:
         node = arguments.keyword.get(keyword)
         if node is None:
             continue
         values: list[str] = []
-        for value in static_values(node, context.out):
+        for value in static_values(node, out, call.bound):
             if isinstance(value, Text):
                 values.append(value.value)
             else:
-                name = context.out.resolve(value.written, owner)
+                name = out.resolve(value.written, call.owner)
                 values.append(name or value.written.decode("utf-8", "replace"))
         if unwrapped(node).type in ("list", "tuple", "set"):
             detail[keyword] = values

@@ -61,6 +61,8 @@ class Outline:
     assigned: list[Assigned] = field(default_factory=list)
     exports: list[Node] = field(default_factory=list)
     """Names `__all__` that are assigned or added to."""
+    added: list[Node] = field(default_factory=list)
+    """Other names of the module that are added to: `op_db += more`."""
     decorators: dict[int, list[Node]] = field(default_factory=dict)
     """Ordinal → the expressions that decorate it."""
     root: Node | None = None
@@ -173,8 +175,8 @@ def outline(tree: Tree, data: bytes, module: str, package: str, is_test: bool) -
         elif index == bases:
             _read_bases(out, node, owner)
         elif index == augmented:
-            if owner == 0 and data[start : node.end_byte] == b"__all__":
-                out.exports.append(node)
+            if owner == 0:
+                (out.exports if data[start : node.end_byte] == b"__all__" else out.added).append(node)
         else:
             _read_import(out, index, captured, owner, is_test)
     while len(stack) > 1:

@@ -25,6 +25,7 @@ _MOST_PASSES: Final = 256
 """Of one call; a longer list is data rather than a list of names."""
 _SEQUENCES: Final = frozenset(("list", "tuple", "set"))
 _TARGETS: Final = frozenset(("pattern_list", "tuple_pattern"))
+_COMPREHENSIONS: Final = frozenset(("generator_expression", "list_comprehension", "set_comprehension"))
 _BODIES: Final = frozenset(("function_definition", "lambda", "module"))
 
 
@@ -33,42 +34,70 @@ def passes(call: Node, out: Outline) -> list[Bound]:
     found: list[dict[bytes, Node]] = [{}]
     around = call.parent
     while around is not None and around.type not in _BODIES:
-        if around.type == "for_statement":
+        loops = [around] if around.type == "for_statement" else []
+        if around.type in _COMPREHENSIONS:
+            loops = [child for child in around.named_children if child.type == "for_in_clause"]
+        for loop in reversed(loops):
             found = [
                 {**outer, **inner}
-                for outer in islice(_rounds(around, out) or [{}], _MOST_PASSES)
+                for outer in islice(rounds(loop, out) or [{}], _MOST_PASSES)
                 for inner in found
             ][:_MOST_PASSES]
         around = around.parent
     return list(found)
 
 
-def _rounds(loop: Node, out: Outline) -> list[dict[bytes, Node]]:
-    """What a loop's variables are in each round; none where its list is not written out."""
+def rounds(loop: Node, out: Outline) -> list[dict[bytes, Node]]:
+    """What a loop's variables are in each round; none where its list is not written out. A dict gives its
+    keys, its `.items()` both."""
     left, right = loop.child_by_field_name("left"), loop.child_by_field_name("right")
     if left is None or right is None:
         return []
-    right = unwrapped(right)
-    if right.type == "identifier":
-        right = constants(out).get(out.data[right.start_byte : right.end_byte], right)
-    if right.type not in _SEQUENCES:
-        return []
-    items = [unwrapped(item) for item in right.named_children if item.type != "comment"]
+    items = _items(unwrapped(right), out)
     if left.type == "identifier":
-        return [{out.data[left.start_byte : left.end_byte]: item} for item in items]
+        name = out.data[left.start_byte : left.end_byte]
+        return [{name: item[0]} for item in items if len(item) == 1]
     if left.type not in _TARGETS:
         return []
     names = [out.data[name.start_byte : name.end_byte] for name in left.named_children]
     found = []
     for item in items:
-        parts = [unwrapped(part) for part in item.named_children] if item.type in _SEQUENCES else []
+        inner = item[0] if len(item) == 1 else None
+        parts = list(item)
+        if inner is not None:
+            parts = [unwrapped(p) for p in inner.named_children] if inner.type in _SEQUENCES else []
         if len(parts) == len(names):
             found.append(dict(zip(names, parts, strict=True)))
     return found
 
 
+def _items(node: Node, out: Outline) -> list[tuple[Node, ...]]:
+    """What a loop over an expression gives: one node a round, or key and value."""
+    method = ""
+    if node.type == "call":
+        function = node.child_by_field_name("function")
+        table = function.child_by_field_name("object") if function is not None else None
+        last = function.child_by_field_name("attribute") if function is not None else None
+        if table is None or last is None:
+            return []
+        node, method = unwrapped(table), out.text(last)
+    if node.type == "identifier":
+        node = constants(out).get(out.data[node.start_byte : node.end_byte], node)
+    if node.type in _SEQUENCES and not method:
+        return [(unwrapped(item),) for item in node.named_children if item.type != "comment"]
+    if node.type != "dictionary" or method not in ("", "keys", "values", "items"):
+        return []
+    found: list[tuple[Node, ...]] = []
+    for pair in node.named_children:
+        key, value = pair.child_by_field_name("key"), pair.child_by_field_name("value")
+        if key is not None and value is not None:
+            both = (unwrapped(key), unwrapped(value))
+            found.append(both if method == "items" else (both[method == "values"],))
+    return found
+
+
 def constants(out: Outline) -> dict[bytes, Node]:
-    """The names of the module that are assigned text or a list, each once, with their values."""
+    """The names of the module that are assigned text, a list or a dict, each once, with their values."""
     if out.constants is None:
         out.constants = {}
         several: set[bytes] = set()
@@ -81,7 +110,7 @@ def constants(out: Outline) -> dict[bytes, Node]:
             if text in out.constants:
                 several.add(text)
             value = unwrapped(value)
-            if value.type in _SEQUENCES or value.type in ("string", "concatenated_string"):
+            if value.type in _SEQUENCES or value.type in ("string", "concatenated_string", "dictionary"):
                 out.constants[text] = value
         for text in several:
             del out.constants[text]
@@ -115,10 +144,12 @@ def text_of(node: Node, out: Outline, bound: Bound = NONE, *, beginning: bool = 
     if node.type == "identifier":
         value = _meaning(node, out, bound)
         if value is None:
-            assigned = _assigned_before(node, out)
+            assigned = assigned_before(node, out)
             if assigned is None:
                 return None
             text = string_of(assigned, out)
+            if text is None and assigned.type == "string":
+                return _formatted(assigned, out, bound, beginning)
             return text if text is not None else _cut(assigned, out, bound)
         return string_of(value, out) if value is not None else None
     if node.type == "binary_operator":
@@ -142,14 +173,22 @@ def _formatted(node: Node, out: Outline, bound: Bound, beginning: bool) -> str |
         elif part.type == "interpolation":
             inner = part.child_by_field_name("expression")
             plain = inner is not None and len(part.named_children) == 1
-            text = text_of(inner, out, bound) if plain and inner is not None else None
+            text = _inserted(inner, out, bound) if plain and inner is not None else None
             if text is None:
                 return "".join(parts) or None if beginning else None
             parts.append(text)
     return "".join(parts)
 
 
-def _assigned_before(name: Node, out: Outline) -> Node | None:
+def _inserted(node: Node, out: Outline, bound: Bound) -> str | None:
+    """What a format string shows of an expression: text, or a whole number as it is written."""
+    value = _meaning(node, out, bound) if node.type == "identifier" else node
+    if value is not None and value.type == "integer" and out.text(value).isdecimal():
+        return out.text(value)
+    return text_of(node, out, bound)
+
+
+def assigned_before(name: Node, out: Outline) -> Node | None:
     """What a name is assigned in a statement of the same block, before it is used."""
     written = out.data[name.start_byte : name.end_byte]
     statement: Node | None = name

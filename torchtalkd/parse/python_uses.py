@@ -25,6 +25,7 @@ _BUILTINS: Final = frozenset(name.encode() for name in dir(builtins))
 _SELF: Final = (b"self", b"cls")
 _OWN: Final = (*_SELF, b"super()")
 """Receivers whose methods are told from those of others."""
+_SUPER: Final = re.compile(rb"super\([^()]*\)\.\w+")
 _LAST_NAME: Final = re.compile(rb"[A-Za-z_\x80-\xff][\w\x80-\xff]*\Z")
 _QUOTES: Final = (b'"', b"'")
 _MOST_KEPT: Final = 200_000
@@ -82,6 +83,8 @@ class Wanted:
                 return self.own.get(last)
             if root in _OWN:
                 return None
+        if root.startswith(b"super("):
+            return None
         return None if root[:1] in _QUOTES else self.methods.get(last)
 
     def method(self, last: bytes, receiver: str) -> Use:
@@ -228,4 +231,4 @@ def _understood(out: Outline, text: bytes, owner: int, wanted: Wanted) -> Use:
     found = _LAST_NAME.search(text)
     if found is None or text[:1] in _QUOTES:
         return _NOTHING
-    return wanted.method(found[0], "super()." if text == b"super()." + found[0] else "")
+    return wanted.method(found[0], "super()." if _SUPER.fullmatch(text) else "")

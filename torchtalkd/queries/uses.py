@@ -95,7 +95,7 @@ def _lasts(view: View, wanted: Iterable[tuple[str, str]]) -> list[str]:
 def _references(user: View, lasts: Iterable[str]) -> Iterator[FiledReference]:
     for last in lasts:
         for key in (keys.py(last), keys.cpp(last), keys.op(last)):
-            yield from user.references(key)
+            yield from (r for r in user.references(key) if r.fact.kind != "holds")
         # `from torch import matmul` at the top of a module is an alias there, others may take it from it.
         for target in user.targeting(keys.py(last)):
             owner = user.definition(target.owner)

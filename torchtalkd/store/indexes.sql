@@ -9,3 +9,5 @@ CREATE INDEX IF NOT EXISTS exact_body_usr ON exact_body(usr);
 CREATE INDEX IF NOT EXISTS exact_reference_body ON exact_reference(body);
 CREATE INDEX IF NOT EXISTS exact_reference_usr ON exact_reference(usr) WHERE file >= 0;
 CREATE INDEX IF NOT EXISTS exact_reference_place ON exact_reference(file, key) WHERE file >= 0;
+-- A class's subclasses and holders, without the thousand places that make one. selects.py repeats the condition.
+CREATE INDEX IF NOT EXISTS reference_class ON reference(key) WHERE kind IN ('base','holds');

@@ -270,6 +270,15 @@ class Overlaid(View):
         """As `View.references`."""
         return self._referring(self._below.references(key), lambda index: index.references.get(key, ()))
 
+    def references_with(self, key: str, kind: str) -> list[FiledReference]:
+        """As `View.references_with`."""
+
+        def of_kind(index: Index) -> Iterable[int]:
+            with_key = index.references.get(key, ()) if key else index.plain
+            return (n for n in with_key if index.facts.references[n].kind == kind)
+
+        return self._referring(self._below.references_with(key, kind), of_kind)
+
     def named_like(self, names: Iterable[str], begins: Iterable[str]) -> list[FiledReference]:
         """As `View.named_like`."""
         exact, beginnings = frozenset(names), tuple(begins)

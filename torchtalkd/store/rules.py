@@ -6,13 +6,25 @@ import json
 from dataclasses import fields
 from typing import Any, Final
 
-from torchtalkd.facts import Build, DispatchKeys, PythonRegistrations, Rules, Torchgen
+from torchtalkd.facts import (
+    Build,
+    Category,
+    DispatchKeys,
+    PythonRegistrations,
+    Rules,
+    TestInfo,
+    TestRules,
+    Torchgen,
+)
 
 _TABLES: Final[dict[str, type[Any]]] = {
     "torchgen": Torchgen,
     "dispatch": DispatchKeys,
     "python": PythonRegistrations,
     "builds": Build,
+    "tests": TestRules,
+    "test_infos": TestInfo,
+    "categories": Category,
 }
 """Fields of Rules that are tables of their own, or lists of such."""
 

@@ -18,13 +18,25 @@ SITES = "SELECT key, name, kind, sites FROM reference"
 _INDEXED_KINDS = ("operator", "schema", "derivative", "stub", "stub_kernel", "library", "kernel", "registry")
 _INDEXED = "kind IN ('operator','schema','derivative','stub','stub_kernel','library','kernel','registry')"
 """As in schema.sql, word for word: only so SQLite uses the index."""
+_CLASS = "kind IN ('base','holds')"
+"""As in indexes.sql, word for word."""
 IMPORTING = """owner IN (SELECT id FROM definition WHERE kind = 'alias' AND detail LIKE '%"import":true%')"""
 """Of targets: those of imports."""
 
 
 def of_kind(kind: str) -> str:
     """That a definition is of the kind given as value; by an index for the kinds that have one."""
+    if kind == "test":
+        # All tests have keys of one space, which are together in an index.
+        return "kind = ? AND key >= 'test:' AND key < 'test;'"
     return f"kind = ? AND {_INDEXED}" if kind in _INDEXED_KINDS else "kind = ?"
+
+
+def sites_of_kind(key: str, kind: str) -> tuple[str, tuple[str, str]]:
+    """That a reference has a key ('': any) and a kind, and the condition's values; by an index for the
+    kinds that have one."""
+    which = "key = ?" if key else "key > ?"
+    return f"{which} AND kind = ?{f' AND {_CLASS}' if kind in ('base', 'holds') else ''}", (key, kind)
 
 
 def named_like(names: Iterable[str], begins: Iterable[str]) -> tuple[str, tuple[str, ...]]:

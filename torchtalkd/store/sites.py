@@ -7,6 +7,7 @@ References.
 
 from __future__ import annotations
 
+import sqlite3
 import sys
 from array import array
 from bisect import bisect_left, bisect_right
@@ -51,6 +52,20 @@ def unpacked(file: File, row: Packed, first: int, last: int) -> Iterator[FiledRe
         owner = (sites[i + 2] >> 8) - 1
         fact = Reference(key, name, kind, sites[i], sites[i + 1], owner, (sites[i + 2] & 255) - 1)
         yield FiledReference(file, fact, base | owner if owner >= 0 else -1)
+
+
+def read_sites(
+    db: sqlite3.Connection, file_of: Callable[[int], File], where: str, values: tuple[str, ...]
+) -> list[FiledReference]:
+    """The References of the rows that fit a condition, by file and place."""
+    found: list[FiledReference] = []
+    asked = f"SELECT id, key, name, kind, sites FROM reference WHERE {where} ORDER BY id"
+    for row_id, *row in db.execute(asked, values):
+        sites = packed(*row)
+        found.extend(unpacked(file_of(row_id), sites, 0, len(sites.lines)))
+    # The ids of files tell in which order they came: no answer may depend on that.
+    found.sort(key=lambda reference: reference.file.path)
+    return found
 
 
 def in_order(file: File, packed_rows: Iterable[Packed], line: int = 0) -> list[FiledReference]:

@@ -18,7 +18,7 @@ from torchtalkd.store import rows, selects
 from torchtalkd.store.exact_view import ExactFacts
 from torchtalkd.store.include_lines import IncludeLines
 from torchtalkd.store.rules import rules_of
-from torchtalkd.store.sites import Packed, by_line, in_order, packed, unpacked, within
+from torchtalkd.store.sites import Packed, by_line, in_order, packed, read_sites, unpacked, within
 
 __all__ = ["File", "FiledDefinition", "FiledReference", "View"]
 
@@ -287,25 +287,19 @@ class View(ExactFacts, IncludeLines):
 
     def references(self, key: str) -> list[FiledReference]:
         """All other references with a key, by file and place."""
-        found: list[FiledReference] = []
-        with_key = "SELECT id, name, kind, sites FROM reference WHERE key = ? ORDER BY id"
-        for row_id, name, kind, sites in self._db.execute(with_key, (key,)):
-            row = packed(key, name, kind, sites)
-            found.extend(unpacked(self.file_of(row_id), row, 0, len(row.lines)))
-        found.sort(key=_BY_PATH)
-        return found
+        return read_sites(self._db, self.file_of, "key = ?", (key,))
+
+    def references_with(self, key: str, kind: str) -> list[FiledReference]:
+        """Those of one kind, '' for any key: for `base` and `holds` without a look at the others."""
+        return read_sites(self._db, self.file_of, *selects.sites_of_kind(key, kind))
 
     def named_like(self, names: Iterable[str], begins: Iterable[str]) -> list[FiledReference]:
         """All references, and the targets of imports, whose name is one of `names` or has one of the
         beginnings. Reads the whole table."""
         where, values = selects.named_like(names, begins)
-        found: list[FiledReference] = []
-        for row_id, *row in self._db.execute(
-            f"SELECT id, key, name, kind, sites FROM reference WHERE {where} ORDER BY id", values
-        ):
-            file, sites = self.file_of(row_id), packed(*row)
-            found.extend(unpacked(file, sites, 0, len(sites.lines)))
-        return found + self._read_targets(f"{where} AND {selects.IMPORTING} ORDER BY id", values)
+        return read_sites(self._db, self.file_of, where, values) + self._read_targets(
+            f"{where} AND {selects.IMPORTING} ORDER BY id", values
+        )
 
     def references_in(self, file: File) -> list[FiledReference]:
         """All references of a file that are not targets, in the order of the text."""

@@ -15,6 +15,7 @@ from typing import Any, Final, NamedTuple
 
 from torchtalkd.frontends.command import dispatch as dispatched
 from torchtalkd.frontends.command import graph as walked
+from torchtalkd.frontends.command import modules as classes
 from torchtalkd.frontends.command import ops as listed
 from torchtalkd.frontends.command import problems as found
 from torchtalkd.frontends.command import way as ways
@@ -56,6 +57,11 @@ def ops(arguments: Namespace) -> int:
 
 def problems(arguments: Namespace) -> int:
     """Lists what cannot be right; 1 if there is anything."""
+    return _run(arguments)
+
+
+def modules(arguments: Namespace) -> int:
+    """Shows a class of Python, or lists some; 1 when nothing has that name."""
     return _run(arguments)
 
 
@@ -123,6 +129,7 @@ class _Asked(NamedTuple):
 
 _OWN: Final = {
     "dispatch": _Asked(dispatched.question, dispatched.told),
+    "modules": _Asked(classes.question, classes.told),
     "ops": _Asked(listed.question, listed.told),
     "problems": _Asked(found.question, found.told),
     "graph": _Asked(walked.question, walked.told),

@@ -24,16 +24,17 @@
 (call function: (identifier) @callee)
 (call function: (attribute) @callee)
 (call function: (subscript value: [(identifier) (attribute) (call)] @callee))
-; 12: a plain or dotted name where its value is kept: in tables, defaults, assignments, decorators.
-; (Each match costs a microsecond, and most values are those of local variables. A name among
-; plain arguments or in a comparison is no reference.)
+; 12: a plain or dotted name where its value is kept or given: in tables, defaults, assignments,
+; decorators, arguments, returned. (Each match costs a microsecond, and most values are those of local
+; variables. A name in a comparison is no reference.)
 [
-  (keyword_argument value: (attribute) @value)
-  (assignment right: (attribute) @value)
+  (keyword_argument value: [(identifier) (attribute)] @value)
+  (assignment right: [(identifier) (attribute)] @value)
+  (argument_list [(identifier) (attribute)] @value)
   (default_parameter value: (attribute) @value)
   (typed_default_parameter value: (attribute) @value)
   (decorator [(identifier) (attribute)] @value)
-  (return_statement (attribute) @value)
+  (return_statement [(identifier) (attribute)] @value)
   (list [(identifier) (attribute)] @value)
   (tuple [(identifier) (attribute)] @value)
   (set [(identifier) (attribute)] @value)

@@ -1,0 +1,141 @@
+"""Which nodes a dotted Python name leads to, quickly: for all names of a tree.
+
+`link.python_names` answers the same for one name, exactly; here a name that the tree does not say leads to
+whatever it may be.
+"""
+
+from __future__ import annotations
+
+from torchtalkd.queries.runs.facts import Tree
+from torchtalkd.store.whole import Defined
+
+_BODIES = ("function", "class", "kernel", "module", "python_binding", "alias")
+_MOST_HOPS = 8
+
+
+class Names:
+    """The Python names of a tree."""
+
+    def __init__(self, tree: Tree) -> None:
+        self.tree = tree
+        self.by_name: dict[str, list[Defined]] = {}
+        self.by_last: dict[str, list[str]] = {}
+        """Modules of test files, which are imported from their own folder, by their last component."""
+        self.stars: dict[str, list[str]] = {}
+        self.rest: dict[str, int] = {}
+        """A module's name → the node of what its variables hold."""
+        self.bound: dict[str, list[Defined]] = {}
+        """What C++ binds, by its last component."""
+        for definition in tree.definitions.values():
+            if definition.kind == "python_binding":
+                self.bound.setdefault(definition.key[3:], []).append(definition)
+            if definition.kind in _BODIES and definition.key.startswith("py:"):
+                self.by_name.setdefault(definition.name, []).append(definition)
+                if definition.kind == "module" and self._is_test(definition):
+                    self.by_last.setdefault(definition.key[3:], []).append(definition.name)
+        self.tops = {name.partition(".")[0] for name in self.by_name}
+        for mention in tree.mentions:
+            if mention.kind == "star":
+                for owner in mention.owners:
+                    module = tree.definitions.get(owner)
+                    if module is not None:
+                        self.stars.setdefault(module.name, []).append(mention.name)
+
+    def _is_test(self, definition: Defined) -> bool:
+        return self.tree.files[definition.id >> 20].role == "test"
+
+    def node(self, name: str) -> int:
+        """The node of a full dotted name."""
+        return self.tree.name("py", name, lambda node: self._lead(node, name))
+
+    def named(self, name: str, file: int) -> int:
+        """The node of a name that a library only names: a function is called by who gets it, mostly; a
+        class is compared with, and an operator looked up in a table."""
+        return self.tree.name(f"named {file}", name, lambda node: self._lead_weakly(node, name, file))
+
+    def _lead(self, node: int, name: str) -> None:
+        graph, tree = self.tree.graph, self.tree
+        found = self.find(name)
+        for definition in found:
+            graph.edge(node, tree.node(definition.id))
+        if not found:
+            self._lead_on(node, name)
+
+    def _lead_weakly(self, node: int, name: str, file: int) -> None:
+        found = self.find(name)
+        for definition in found:
+            if definition.kind in ("function", "kernel") and definition.id >> 20 == file:
+                self.tree.graph.edge(node, self.tree.node(definition.id))
+        if not found:
+            before = name.rpartition(".")[0]
+            for definition in self.find(before):
+                if definition.kind == "module":
+                    self.tree.graph.edge(node, self.variables(definition))
+
+    def find(self, name: str, hops: int = 0) -> list[Defined]:
+        """The definitions of a full name: as written, then through what its beginning stands for."""
+        found = self.by_name.get(name)
+        if found or hops > _MOST_HOPS:
+            return found or []
+        before, dot, last = name.rpartition(".")
+        while dot:
+            known = self.by_name.get(before)
+            if known:
+                rest = name[len(before) + 1 :]
+                return self._below(known, before, rest, hops)
+            before, dot, _ = before.rpartition(".")
+        return self._from_own_folder(name, hops)
+
+    def _from_own_folder(self, name: str, hops: int) -> list[Defined]:
+        """Tests are run from their folder or the one above: `import common` means one of the tests' modules."""
+        first, _, rest = name.partition(".")
+        found: list[Defined] = []
+        if first in self.tops:
+            return found
+        parts = name.split(".")
+        for at, part in enumerate(parts[:3]):
+            for module in self.by_last.get(part, ()):
+                if module.endswith("." + ".".join(parts[: at + 1])):
+                    found += self.find(".".join((module, *parts[at + 1 :])), hops + 1)
+        return found
+
+    def _below(self, known: list[Defined], before: str, rest: str, hops: int) -> list[Defined]:
+        for definition in known:
+            if definition.kind == "alias":
+                for _, target in self.tree.targets.get(definition.id, ()):
+                    if target != before:
+                        found = self.find(f"{target}.{rest}", hops + 1)
+                        if found:
+                            return found
+            elif definition.kind == "module":
+                for star in self.stars.get(before, ()):
+                    found = self.find(f"{star}.{rest}", hops + 1) if star != before else []
+                    if found:
+                        return found
+        return []
+
+    def _lead_on(self, node: int, name: str) -> None:
+        """For a name that nothing defines: a variable of a module, or a method of what it holds."""
+        graph = self.tree.graph
+        before, dot, _ = name.rpartition(".")
+        while dot:
+            known = self.find(before)
+            if known:
+                rest = name[len(before) + 1 :]
+                for definition in known:
+                    if definition.kind == "module":
+                        graph.edge(node, self.variables(definition))
+                    elif definition.kind != "function":
+                        graph.edge(node, self.tree.node(definition.id))
+                if "." in rest or known[0].kind in ("class", "alias"):
+                    graph.edge(node, self.tree.name("attr", name.rpartition(".")[2]))
+                break
+            before, dot, _ = before.rpartition(".")
+        if name.partition(".")[0] in self.tops:
+            for definition in self.bound.get(name.rpartition(".")[2], ()):
+                graph.edge(node, self.tree.node(definition.id))
+
+    def variables(self, module: Defined) -> int:
+        """The node of what a module's variables hold."""
+        name = module.name
+        return self.tree.name("variables", name, lambda node: self.tree.graph.edge(node, self.tree.name("active", name)))
