@@ -29,7 +29,14 @@ CALLS = {
     "get_status": ([], "Native functions: "),
     "trace": (["func=mul", "focus=dispatch"], "BinaryOpsKernel.cpp"),
     "search": (["query=m", "limit=3"], "3 of"),
+    "graph": (["func=mul_kernel", "mode=impact", "depth=3"], "aten::mul"),
+    "modules": (["name=Linear"], "torch/nn/modules.py"),
     "cuda_kernels": ([], "CUDA kernels"),
+    "calls": (["function_name=mul_out"], "mul_stub"),
+    "called_by": (["function_name=mul_kernel"], "BinaryOpsKernel.cpp"),
+    "impact": (["function_name=mul_kernel"], "from Python"),
+    "trace_module": (["module_name=Linear"], "forward"),
+    "list_modules": ([], "nn"),
 }
 """For each tool a call on the small tree, and what its answer has."""
 PROMPTS = {

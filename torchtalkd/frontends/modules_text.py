@@ -14,9 +14,12 @@ _MOST_SIGNATURE: Final = 160
 _DOC_LINES: Final = 30
 
 
-def modules_text(answer: ModulesAnswer) -> str:
-    """The answer, without a final newline; what does not fit is counted."""
+def modules_text(answer: ModulesAnswer, *, whole: bool = False) -> str:
+    """The answer, without a final newline; what does not fit is counted. `whole` has all lines, and not the
+    next call."""
     lines = [printable(line) for line in (*_head(answer), *_body(answer))]
+    if whole:
+        return "\n".join(lines)
     next_call = printable(_next(answer))
     kept: list[str] = []
     left = MOST_BYTES - len(next_call.encode()) - 80

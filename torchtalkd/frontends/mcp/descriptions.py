@@ -56,9 +56,16 @@ DESCRIPTIONS: Final = {
         " and bindings, each hop named with file and line. Use it for callers, dependencies and impact of any"
         " function, kernel, operator or stub."
     ),
+    "modules": (
+        "What is this Python class made of, and how does it reach native code? Shows a class of torch.nn,"
+        " torch.optim or any other with its methods, and for forward or step the operators that it runs, each"
+        ' with the kernels behind it. mode="list" lists classes of a category or of a name.'
+    ),
     "cuda_kernels": "Which CUDA kernels are there, of this name or at all?",
     "calls": 'What does this function call? Older name of graph(func, mode="calls").',
     "called_by": 'Who calls this function? Older name of graph(func, mode="callers").',
+    "trace_module": "What is this class made of? Older name of modules(name).",
+    "list_modules": 'Which classes are there? Older name of modules(category, mode="list").',
     "impact": 'What breaks if this changes? Older name of graph(func, mode="impact", focus="full").',
 }
 """By tool."""
@@ -87,6 +94,11 @@ PARAMETERS: Final = {
     "fuzzy_all_levels": "true: also go on through names that may mean more than 8 things.",
     "walk_python": "true: also follow the callers in Python at each level.",
     "graph.focus": "full: also the names of Python that lead to what was found.",
+    "modules.name": "A class or function of Python: Linear, nn.LSTM, Adam. To list: nn, optim, all, a text.",
+    "modules.mode": "trace: one class. list: the classes of a category (nn, optim, all) or of a name.",
+    "modules.focus": "methods: what it defines and runs. full: also bases, docstring, inherited methods.",
+    "module_name": "The class: Linear, nn.LSTM, torch.optim.Adam.",
+    "category": "nn, optim, all, or any text.",
     "backend": "Only for this dispatch key: CPU, CUDA, MPS, CompositeImplicitAutograd, … Empty: all.",
     "wait": (
         "true: wait up to 2 s until all that has just changed in the tree is read. Only needed right after a"

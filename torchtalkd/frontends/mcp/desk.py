@@ -66,7 +66,8 @@ class Desk:
         whole = dict(arguments)
         if tool in OLDER:
             older = OLDER[tool]
-            whole = {older.names.get(name, name): value for name, value in arguments.items()}
+            own = {name: parameter.default for name, parameter in TOOLS[tool].items()}
+            whole = {older.names.get(name, name): value for name, value in {**own, **arguments}.items()}
             whole |= older.fixed
             tool = older.tool
         defaults = {name: parameter.default for name, parameter in TOOLS[tool].items()}

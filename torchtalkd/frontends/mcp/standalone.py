@@ -13,7 +13,9 @@ from torchtalkd.frontends.graph_text import graph_text
 from torchtalkd.frontends.mcp import paging
 from torchtalkd.frontends.mcp.calls import Way, to
 from torchtalkd.frontends.mcp.standing import left
+from torchtalkd.frontends.modules_text import modules_text, no_module
 from torchtalkd.queries.graph import GraphAnswer, graph
+from torchtalkd.queries.modules import ModulesAnswer, modules
 from torchtalkd.store.view import View
 
 Given = Mapping[str, Any]
@@ -100,9 +102,43 @@ def _last(name: str) -> str:
     return (name.replace("::", ".").rpartition(".")[2] or name)[:80]
 
 
+def _modules(view: View, given: Given) -> ModulesAnswer:
+    return modules(view, given["name"], given["mode"], given["focus"], limit=_ALL)
+
+
+def _modules_text(answer: ModulesAnswer) -> Text:
+    return Text(modules_text(answer, whole=True) if answer.found else no_module(answer))
+
+
+def _modules_ways(answer: ModulesAnswer, given: Given) -> Iterator[Way]:
+    if not answer.found:
+        if answer.nearest:
+            yield to("the likest", "modules", name=answer.nearest[0])
+        yield to("classes of a name", "modules", name=_last(given["name"]), mode="list")
+        return
+    runs = [run for card in answer.cards for method in card.methods for run in method.runs]
+    runs.extend(run for card in answer.cards for run in card.runs)
+    for operator in list(dict.fromkeys(run.name for run in runs if run.kind == "operator"))[:2]:
+        yield to("down to the kernels", "trace", func=operator, focus="dispatch")
+    if answer.cards and answer.focus != "full":
+        yield to("bases and docstring", "modules", name=given["name"], focus="full")
+    if answer.rows and not answer.cards:
+        yield to("one of them", "modules", name=answer.rows[0].public)
+
+
+_ALL: Final = 100_000
+"""Classes of a list: pages cut it."""
+
 OWN: Final[Mapping[str, Own]] = {
     "graph": Own(
         _graph, _graph_text, _graph_ways, lambda answer: not answer.found or bool(answer.error), _graph_notes
+    ),
+    "modules": Own(
+        _modules,
+        _modules_text,
+        _modules_ways,
+        lambda answer: not answer.found or bool(answer.error),
+        lambda answer: iter(()),
     ),
 }
 """By core tool."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
-from torchtalkd.queries import graph
+from torchtalkd.queries import graph, modules
 from torchtalkd.queries.search import MODES
 from torchtalkd.queries.trace import FOCUSES
 
@@ -75,6 +75,12 @@ CORE: Final[Mapping[str, Mapping[str, Parameter]]] = {
         "focus": Parameter(choices=graph.FOCUSES, default="callers"),
         **_MORE,
     },
+    "modules": {
+        "name": _NAME,
+        "mode": Parameter(choices=modules.MODES, default="trace"),
+        "focus": Parameter(choices=modules.FOCUSES, default="methods"),
+        **_MORE,
+    },
 }
 """By tool, by argument; in the order in which they are listed."""
 
@@ -85,6 +91,8 @@ OLDER: Final[Mapping[str, Older]] = {
     "calls": Older("graph", _FUNC, {"mode": "calls"}),
     "called_by": Older("graph", _FUNC, {"mode": "callers"}),
     "impact": Older("graph", {**_FUNC, "depth": "depth"}, {"mode": "impact", "focus": "full"}),
+    "trace_module": Older("modules", {"module_name": "name"}, {"mode": "trace"}),
+    "list_modules": Older("modules", {"category": "name"}, {"mode": "list"}),
 }
 """What the older set has beside `get_status`, `trace` and `search`."""
 
@@ -97,6 +105,8 @@ _OLDER_PARAMETERS: Final[Mapping[str, Mapping[str, Parameter]]] = {
     "calls": {"function_name": _NAME, **_MORE},
     "called_by": {"function_name": _NAME, **_MORE},
     "impact": {"function_name": _NAME, "depth": CORE["graph"]["depth"], **_MORE},
+    "trace_module": {"module_name": _NAME, **_MORE},
+    "list_modules": {"category": Parameter(default="nn"), **_MORE},
 }
 
 TOOLS: Final[Mapping[str, Mapping[str, Parameter]]] = {**CORE, **_OLDER_PARAMETERS}
