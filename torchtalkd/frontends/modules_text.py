@@ -69,7 +69,7 @@ def _body(answer: ModulesAnswer) -> Iterator[str]:
 
 def _row(row: Row, *, indented: bool) -> str:
     bases = f"({', '.join(row.bases)})" if row.bases else ""
-    return f"{'  ' if indented else ''}{row.public}  {row.file}:{row.line}  {bases or row.kind}".rstrip()
+    return f"{'  ' if indented else ''}{row.file}:{row.line}  {row.public}  {bases or row.kind}".rstrip()
 
 
 def _card(card: Card) -> Iterator[str]:

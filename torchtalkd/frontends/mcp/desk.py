@@ -125,11 +125,11 @@ class Desk:
     async def _standalone(self, own: Own, call: _Call) -> Said:
         answer = await self._ask(call, lambda view: own.question(view, call.given))
         notes = [*self._notes(call, answer.standing.waiting), *own.notes(answer)]
-        text = own.text(answer)
+        failed = own.failed(answer)
+        certainty = "" if failed else own.certainty(answer)
+        whole, extract = (_with(text, certainty) for text in own.text(answer))
         ways = own.ways(answer, call.given)
-        return Said(
-            replies.reply(text.whole, notes, call.asked, ways, extract=text.extract), own.failed(answer)
-        )
+        return Said(replies.reply(whole, notes, call.asked, ways, extract=extract), failed)
 
     async def _ask(self, call: _Call, question: Callable[[View], T]) -> T:
         wait = bool(call.given["wait"])
@@ -185,6 +185,12 @@ _ANSWERS: Final[Mapping[str, Callable[[Desk, _Call], Awaitable[Said]]]] = {
     "cuda_kernels": Desk.cuda_kernels,
 }
 """By tool, without those of `OWN` and the older ones that are a core tool's."""
+
+
+def _with(text: str, certainty: str) -> str:
+    """The text with a word more at the end of its first line."""
+    first, newline, rest = text.partition("\n")
+    return f"{first} · {certainty}{newline}{rest}" if text and certainty else text
 
 
 def _far(state: RootState) -> str:

@@ -37,8 +37,10 @@ class Own(NamedTuple):
     ways: Callable[[Any, Given], Iterator[Way]]
     failed: Callable[[Any], bool]
     """Whether the answer is none: the name of nothing, or a question that cannot be asked so."""
-    notes: Callable[[Any], Iterator[str]]
+    notes: Callable[[Any], Iterator[str]] = lambda answer: iter(())
     """What must be said beside it, of how sure it is."""
+    certainty: Callable[[Any], str] = lambda answer: ""
+    """How sure it is, in a word, where its first line does not say so."""
 
 
 def _graph(view: View, given: Given) -> GraphAnswer:
@@ -138,7 +140,7 @@ OWN: Final[Mapping[str, Own]] = {
         _modules_text,
         _modules_ways,
         lambda answer: not answer.found or bool(answer.error),
-        lambda answer: iter(()),
+        certainty=lambda answer: "certain" if answer.exact else "no name is exactly so",
     ),
 }
 """By core tool."""
