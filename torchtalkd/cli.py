@@ -17,7 +17,7 @@ from types import ModuleType
 from typing import NoReturn
 
 from torchtalkd import __version__
-from torchtalkd.frontends.command import dispatcher_arguments
+from torchtalkd.frontends.command import dispatcher_arguments, tests_arguments
 from torchtalkd.frontends.command.harness_arguments import add_harness
 from torchtalkd.frontends.command.snapshot_arguments import add_snapshots
 
@@ -47,6 +47,7 @@ COMMANDS = {
     "dispatch": "ask",
     "ops": "ask",
     "problems": "ask",
+    "tests": "ask",
     "harness list": "harness listed",
     "harness show": "harness",
     "harness new": "harness_new",
@@ -54,7 +55,7 @@ COMMANDS = {
 }
 
 IN_DAEMON = {
-    **dict.fromkeys(("trace", "search", "dispatch", "ops", "problems"), True),
+    **dict.fromkeys(("trace", "search", "dispatch", "ops", "problems", "tests"), True),
     "index build": False,
     "index update": False,
 }
@@ -303,7 +304,7 @@ def parser(first: str = "") -> argparse.ArgumentParser:
     _wait(search)
     _query(search)
 
-    for name, (about, add) in dispatcher_arguments.COMMANDS.items():
+    for name, (about, add) in {**dispatcher_arguments.COMMANDS, **tests_arguments.COMMANDS}.items():
         asking = command(name, about)
         add(asking, _filled)
         _wait(asking)

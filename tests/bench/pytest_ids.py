@@ -19,7 +19,8 @@ from pathlib import Path
 
 from torchtalkd.conventions import load
 from torchtalkd.engine import build
-from torchtalkd.link.test_functions import tests_in
+from torchtalkd.link.test_classes import brought_in
+from torchtalkd.link.test_functions import methods_of, tests_in
 from torchtalkd.link.test_ids import ids_of
 from torchtalkd.store.database import open_view
 from torchtalkd.store.view import View
@@ -54,10 +55,11 @@ def compared(view: View, path: str, collected: set[str]) -> int:
         return len(collected)
     certain: set[str] = set()
     patterns: set[str] = set()
-    for test in tests_in(view, file):
+    foreign = [test for class_ in brought_in(view, file) for test in methods_of(view, class_)]
+    for test in (*tests_in(view, file), *foreign):
         made = ids_of(view, test)
-        certain.update(made.ids)
-        patterns.update(made.patterns)
+        certain.update(one for one in made.ids if one.startswith(f"{path}::"))
+        patterns.update(one for one in made.patterns if one.startswith(f"{path}::"))
     wrong = certain - collected
     left = collected - certain
     covering = re.compile("|".join(translate(p.replace("[", "[[]")) for p in patterns) or "(?!)")

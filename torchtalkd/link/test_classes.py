@@ -5,6 +5,7 @@ from __future__ import annotations
 from fnmatch import fnmatchcase
 from typing import Final
 
+from torchtalkd import keys
 from torchtalkd.facts import File, FiledDefinition
 from torchtalkd.link import python_names
 from torchtalkd.link.source import Facts
@@ -110,6 +111,34 @@ def importers(facts: Facts, class_: FiledDefinition) -> list[tuple[File, str]]:
         if same and _is_collected(reference.file):
             found[reference.file.id] = (reference.file, class_.fact.name.rpartition(".")[2])
     return list(found.values())
+
+
+def brought_in(facts: Facts, file: File) -> list[FiledDefinition]:
+    """The classes of other files whose tests are collected in a file: those that it imports, and those that
+    its own classes extend."""
+    found: dict[int, FiledDefinition] = {}
+    for reference in facts.references_of_kind(file, "import"):
+        last = reference.fact.name.rpartition(".")[2]
+        for definition in facts.definitions(keys.py(last)) if last[:1].isupper() else ():
+            same = f".{definition.fact.name}".endswith(f".{reference.fact.name}")
+            if same and definition.fact.kind == "class" and definition.file.role == "test":
+                found[definition.id] = definition
+    for reference in facts.references_of_kind(file, "base"):
+        for end in python_names.resolve(facts, reference.fact.name).ends:
+            if end.fact.kind == "class" and end.id not in found:
+                found[end.id] = end
+                found.update((base.id, base) for base in _above(facts, end, 0))
+    return [definition for definition in found.values() if definition.file.id != file.id]
+
+
+def _above(facts: Facts, class_: FiledDefinition, depth: int) -> list[FiledDefinition]:
+    found: list[FiledDefinition] = []
+    for reference in facts.references_of_kind(class_.file, "base"):
+        if reference.owner == class_.id and depth < _DEEPEST:
+            for end in python_names.resolve(facts, reference.fact.name).ends:
+                if end.fact.kind == "class" and end.id != class_.id:
+                    found += [end, *_above(facts, end, depth + 1)]
+    return found
 
 
 def _is_collected(file: File) -> bool:

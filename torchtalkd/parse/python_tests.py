@@ -141,10 +141,10 @@ def _cases(out: Outline, decorated: Iterable[Decorated], cases: frozenset[str]) 
     texts: list[str] = []
     found: dict[int, list[list[str]]] = {}
     assigned: dict[bytes, list[Node]] | None = None
-    for ordinal, name, node in decorated:
-        case = None
+    for ordinal, full, node in decorated:
+        case, name = None, full.removeprefix(f"{out.module}.")
         if name.rpartition(".")[2] in cases:
-            case = [name, _text(out, node)]
+            case = [full, _text(out, node)]
         elif "." not in name:
             # A name that the file gives such a decorator: `sizes = parametrize("n", [1, 2])`.
             if assigned is None:

@@ -16,6 +16,7 @@ from typing import Any, Final, NamedTuple
 from torchtalkd.frontends.command import dispatch as dispatched
 from torchtalkd.frontends.command import ops as listed
 from torchtalkd.frontends.command import problems as found
+from torchtalkd.frontends.command import tests as tested
 from torchtalkd.frontends.command import way as ways
 from torchtalkd.frontends.command.opening import asked, asked_across, chosen
 from torchtalkd.frontends.command.told import Told, printed
@@ -55,6 +56,11 @@ def ops(arguments: Namespace) -> int:
 
 def problems(arguments: Namespace) -> int:
     """Lists what cannot be right; 1 if there is anything."""
+    return _run(arguments)
+
+
+def tests(arguments: Namespace) -> int:
+    """Finds tests; 1 where there are none, 2 for a wrong call."""
     return _run(arguments)
 
 
@@ -119,6 +125,7 @@ _OWN: Final = {
     "dispatch": _Asked(dispatched.question, dispatched.told),
     "ops": _Asked(listed.question, listed.told),
     "problems": _Asked(found.question, found.told),
+    "tests": _Asked(tested.question, tested.told),
 }
 """Commands whose answers have a form of their own → the module with their `question` and `told`."""
 _WAY: Final = _Asked(ways.question, ways.told)
