@@ -50,7 +50,8 @@ MAY_IMPORT: Mapping[str, str] = {
     # values are what `queries.verify` compares a view with.
     "harness": "conventions engine facts",
     "harness.values": "",
-    "queries": "facts keys link spots store.view harness.values",
+    # `store.decorators` counts in one statement what a view would read row by row.
+    "queries": "facts keys link spots store.view store.decorators harness.values",
     # A command asks `roots` which tree is meant and `index` for a look at its facts.
     # What was made to read a tree exactly lies beside its index, and goes with it.
     "cache": "config store compilation.values",

@@ -37,6 +37,10 @@ CALLS = {
     "impact": (["function_name=mul_kernel"], "from Python"),
     "trace_module": (["module_name=Linear"], "forward"),
     "list_modules": ([], "nn"),
+    "tests": (["query=mul"], "test_ops.py"),
+    "find_similar_tests": (["query=mul", "limit=5"], "test_ops.py"),
+    "list_test_utils": (["category=all"], "for tests"),
+    "test_file_info": (["file_path=test_ops"], "test/test_ops.py"),
 }
 """For each tool a call on the small tree, and what its answer has."""
 PROMPTS = {

@@ -22,6 +22,7 @@ from torchtalkd.frontends.command import (
     dispatcher_arguments,
     graph_arguments,
     python_arguments,
+    tests_arguments,
 )
 from torchtalkd.frontends.command.harness_arguments import add_harness
 from torchtalkd.frontends.command.shared_arguments import across as _across
@@ -62,6 +63,7 @@ COMMANDS = {
     "problems": "ask",
     "graph": "ask",
     "modules": "ask",
+    "tests": "ask",
     "harness list": "harness listed",
     "harness show": "harness",
     "harness new": "harness_new",
@@ -72,7 +74,7 @@ COMMANDS = {
 }
 
 IN_DAEMON = {
-    **dict.fromkeys(("trace", "search", "dispatch", "ops", "problems", "graph", "modules"), True),
+    **dict.fromkeys(("trace", "search", "dispatch", "ops", "problems", "graph", "modules", "tests"), True),
     "index build": False,
     "index update": False,
 }
@@ -322,8 +324,9 @@ def parser(first: str = "") -> argparse.ArgumentParser:
     _wait(search)
     _query(search)
 
+    asking_commands = dispatcher_arguments.COMMANDS | graph_arguments.COMMANDS
     for name, (about, add) in (
-        dispatcher_arguments.COMMANDS | graph_arguments.COMMANDS | python_arguments.COMMANDS
+        asking_commands | python_arguments.COMMANDS | tests_arguments.COMMANDS
     ).items():
         asking = command(name, about)
         add(asking, _filled)

@@ -31,6 +31,7 @@ SHAPES: Final = (
     "pybind11",
     "register_operators",
     "method_table",
+    "gtest",
 )
 LANGUAGES: Final = (
     "cpp",

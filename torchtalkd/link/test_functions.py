@@ -110,6 +110,11 @@ def tests_in(facts: Facts, file: File) -> tuple[Test, ...]:
     return found
 
 
+def methods_of(facts: Facts, class_: FiledDefinition) -> tuple[Test, ...]:
+    """The tests that are written in a class."""
+    return tuple(test for test in tests_in(facts, class_.file) if test.around == class_)
+
+
 def test_around(facts: Facts, reference: FiledReference) -> Test | None:
     """The test whose body a reference stands in; None where it stands in no test's."""
     definition = facts.definition(reference.owner) if reference.owner >= 0 else None

@@ -8,6 +8,7 @@ whoever asks what a change breaks must not miss a test.
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterable
 from typing import Any, Final, NamedTuple
 
 from torchtalkd import keys
@@ -58,6 +59,19 @@ class Names:
         else:
             given = next((k.value for k in call.keywords if k.arg == which), None)
         return UNDEFINED if given is None else self.evaluation.value(given, {})
+
+    def items(self, nodes: Iterable[ast.expr]) -> list[Any] | None:
+        """What several arguments come to, `*` followed; None where one of them is not known."""
+        found = self.evaluation.value(ast.List(elts=list(nodes), ctx=ast.Load()), {})
+        return found if isinstance(found, list) and UNKNOWN not in found else None
+
+    def applied(self, function: ast.expr, values: Iterable[Any]) -> str | None:
+        """The text that a lambda makes of some values; None where that is not known."""
+        if not isinstance(function, ast.Lambda):
+            return None
+        bound = dict(zip([a.arg for a in function.args.args], values, strict=False))
+        found = self.evaluation.value(function.body, bound)
+        return found if isinstance(found, str) else None
 
     def _look_up(self, name: str) -> Any:
         if name not in self._asked:

@@ -29,6 +29,7 @@ from torchtalkd.parse.cpp_text import Text, blanked, decoded, directives, withou
 from torchtalkd.parse.cpp_uses import lift, settle, statements
 from torchtalkd.parse.cpp_values import add_values
 from torchtalkd.parse.cpp_walk import LANGUAGES, walk
+from torchtalkd.parse.shapes.gtest import add_suites
 from torchtalkd.parse.spelling import spelling
 
 _PARSERS: Final = {name: Parser(language) for name, language in LANGUAGES.items()}
@@ -80,6 +81,7 @@ def parse_cpp(path: str, data: bytes, conventions: Conventions, language: str, r
     settle(collector, candidates, lifted)
     add_values(collector)
     add_hidden_uses(collector)
+    add_suites(collector)
     add_macros(collector, lines, grammar)
     add_expansions(collector, grammar)
     for name, offset in lines.includes:

@@ -18,6 +18,7 @@ from torchtalkd.parse.cpp_names import STATEMENTS, Declarator, declarator, head
 from torchtalkd.parse.macros import arguments as split_arguments
 from torchtalkd.parse.macros import substitute
 from torchtalkd.parse.shapes import (
+    gtest,
     macro_use,
     method_table,
     pybind11,
@@ -145,6 +146,8 @@ def _macro_head(collector: Collector, scope: Scope, node: Node, found: Declarato
     if shape is not None:
         if shape.shape == "structured":
             return structured.read(collector, scope, shape, node, found)
+        if shape.shape == "gtest":
+            return gtest.read(collector, scope, shape, node, found)
         if shape.shape == "torch_library":
             opened = torch_library.block(collector, scope, shape, node, arguments)
             return _noted(collector, node, opened) if opened is not None else None

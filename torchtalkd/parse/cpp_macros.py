@@ -176,7 +176,11 @@ def _closed(text: str, collector: Collector, has_body: bool) -> str:
     last = text.rpartition("\n")[2].strip()
     head = last.partition("(")[0].split()
     shape = collector.spelling.shapes.get(head[-1]) if head else None
-    is_head = len(head) > 1 if shape is None else shape.shape in ("structured", "torch_library", "pybind11")
+    is_head = (
+        len(head) > 1
+        if shape is None
+        else shape.shape in ("structured", "torch_library", "pybind11", "gtest")
+    )
     return text + (" {}\n" if is_head and "." not in "".join(head) else ";\n")
 
 

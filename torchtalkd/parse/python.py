@@ -23,7 +23,7 @@ from torchtalkd.parse.python_outline import Outline, outline
 from torchtalkd.parse.python_registries import read_registries
 from torchtalkd.parse.python_renamed import read_renamed, renamed_calls
 from torchtalkd.parse.python_source import source_text
-from torchtalkd.parse.python_tests import read_tests
+from torchtalkd.parse.python_tests import Decorated, read_tests
 from torchtalkd.parse.python_tree import read_tree
 from torchtalkd.parse.python_uses import read_uses
 
@@ -44,22 +44,25 @@ def parse_python(path: str, data: bytes, conventions: Conventions, language: str
     calls = read_uses(out, tree.matches, bindings.wanted)
     calls[:0] = renamed_calls(out, renamed)
     read_held(out)
-    _tell_decorators(out, bindings.kernels)
+    decorated = _tell_decorators(out, bindings.kernels)
     if role != "test":
         read_docs(out)
     read_bindings(out, calls, bindings, path, conventions.rules.operator_namespace, renamed)
     read_registries(out, calls, bindings.registries, path)
     read_lookups(out, calls, python.lookups)
     read_layers(out, bindings, path)
-    read_tests(out, calls, python.tests)
+    read_tests(out, decorated, calls, python.tests)
     return FileFacts(path, language, role, tuple(out.definitions), tuple(out.references), tuple(problems))
 
 
-def _tell_decorators(out: Outline, kernels: re.Pattern[str] | None) -> None:
+def _tell_decorators(out: Outline, kernels: re.Pattern[str] | None) -> list[Decorated]:
+    """Tells definitions the names of their decorators, and returns these with their places."""
+    decorated: list[Decorated] = []
     for ordinal, nodes in out.decorators.items():
         d = out.definitions[ordinal]
         names: list[str] = []
-        for node in nodes:
+        for outer in nodes:
+            node = outer
             while node.type == "call" and (function := node.child_by_field_name("function")) is not None:
                 node = function
             written = out.data[node.start_byte : node.end_byte]
@@ -68,8 +71,10 @@ def _tell_decorators(out: Outline, kernels: re.Pattern[str] | None) -> None:
             )
             if name:
                 names.append(canonical(name))
+                decorated.append(Decorated(ordinal, names[-1], outer))
         if names:
             kind = d.kind
             if kernels is not None and kind == "function" and any(kernels.fullmatch(name) for name in names):
                 kind = "kernel"
             out.definitions[ordinal] = d._replace(kind=kind, detail={"decorators": names})
+    return decorated

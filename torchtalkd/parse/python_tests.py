@@ -42,10 +42,21 @@ _STATEMENTS: Final = frozenset(("assignment", "augmented_assignment"))
 _BODIES: Final = frozenset(("function_definition", "lambda", "module"))
 
 
-def read_tests(out: Outline, calls: Iterable[BindingCall], tests: PythonTests) -> None:
+class Decorated(NamedTuple):
+    """A decorator of a definition."""
+
+    ordinal: int
+    name: str
+    """Full, as far as the file tells."""
+    node: Node
+
+
+def read_tests(
+    out: Outline, decorated: Iterable[Decorated], calls: Iterable[BindingCall], tests: PythonTests
+) -> None:
     """Adds to the definitions what the file's decorators and calls make of its tests."""
     known = _known(tests)
-    texts = _cases(out, known.cases) if out.decorators and known.cases else []
+    texts = _cases(out, decorated, known.cases)
     texts += _made(out, calls, known.makers)
     entries = {
         d.detail["list"] for d in out.definitions if d.kind == "test" and d.detail and "list" in d.detail
@@ -125,25 +136,52 @@ def _assigned_to(out: Outline, call: Node) -> str:
     return ""
 
 
-def _cases(out: Outline, cases: frozenset[str]) -> list[str]:
+def _cases(out: Outline, decorated: Iterable[Decorated], cases: frozenset[str]) -> list[str]:
     """Tells functions and classes the decorators that make several of them; returns their texts."""
-    texts = []
-    for ordinal, decorators in out.decorators.items():
-        found = []
-        for node in decorators:
-            callee = node.child_by_field_name("function") if node.type == "call" else node
-            if callee is None:
-                continue
-            written = out.data[callee.start_byte : callee.end_byte]
-            if written.rpartition(b".")[2].decode("utf-8", "replace") not in cases:
-                continue
-            scope = out.definitions[ordinal].scope
-            name = out.resolve(written, scope) or written.decode("utf-8", "replace")
-            found.append([name, _text(out, node)])
-        if found:
-            _tell(out, ordinal, "cases", found)
-            texts += [text for _, text in found]
+    texts: list[str] = []
+    found: dict[int, list[list[str]]] = {}
+    assigned: dict[bytes, list[Node]] | None = None
+    for ordinal, full, node in decorated:
+        case, name = None, full.removeprefix(f"{out.module}.")
+        if name.rpartition(".")[2] in cases:
+            case = [full, _text(out, node)]
+        elif "." not in name:
+            # A name that the file gives such a decorator: `sizes = parametrize("n", [1, 2])`.
+            if assigned is None:
+                assigned = {}
+                for bound, _ in out.assigned:
+                    assigned.setdefault(out.data[bound.start_byte : bound.end_byte], []).append(bound)
+            values = assigned.get(name.encode(), ())
+            case = _renamed(out, values[0], node, cases) if len(values) == 1 else None
+        if case is not None:
+            found.setdefault(ordinal, []).append(case)
+            texts.append(case[1])
+    for ordinal, told in found.items():
+        _tell(out, ordinal, "cases", told)
     return texts
+
+
+def _renamed(out: Outline, name: Node, decorator: Node, cases: frozenset[str]) -> list[str] | None:
+    """What a decorator is that stands for another: for a call of it, or a `functools.partial` of it."""
+    value = name.parent.child_by_field_name("right") if name.parent is not None else None
+    function = value.child_by_field_name("function") if value is not None and value.type == "call" else None
+    if value is None or function is None:
+        return None
+    given = arguments_of(value, out)
+    meant = out.resolve(chain_of(function, out), 0) or out.text(function)
+    if meant.rpartition(".")[2] in cases and decorator.type != "call":
+        return [meant, _text(out, value)]
+    first = given.at(0)
+    if meant.rpartition(".")[2] != "partial" or first is None or decorator.type != "call":
+        return None
+    meant = out.resolve(chain_of(first, out), 0)
+    if meant.rpartition(".")[2] not in cases:
+        return None
+    own = arguments_of(decorator, out)
+    positional = [_text(out, part) for part in (*given.positional[1:], *own.positional)]
+    keyword = {**given.keyword, **own.keyword}
+    parts = [*positional, *(f"{word}={_text(out, part)}" for word, part in keyword.items())]
+    return [meant, f"{meant.rpartition('.')[2]}({', '.join(parts)})"]
 
 
 def _made(out: Outline, calls: Iterable[BindingCall], makers: frozenset[str]) -> list[str]:

@@ -315,7 +315,7 @@ def as_json(answer: Answer | StatusAnswer) -> dict[str, Any]:
             "root": answer.root,
             "harness": answer.harness,
             "version": answer.version,
-            **_standing_json(answer.standing),
+            **standing_json(answer.standing),
             "by_name": {"files": answer.files, "waiting": answer.standing.waiting},
             "counts": dict(answer.counts),
             "problems": answer.problems,
@@ -333,11 +333,11 @@ def as_json(answer: Answer | StatusAnswer) -> dict[str, Any]:
         "total": answer.total,
         "shown": answer.shown,
         "root": answer.root,
-        **_standing_json(answer.standing),
+        **standing_json(answer.standing),
     }
     if answer.others:
         # The revision and the commit at the top are the asked root's; what waits counts all of them.
-        others = [{"root": o.root, "harness": o.harness, **_standing_json(o.standing)} for o in answer.others]
+        others = [{"root": o.root, "harness": o.harness, **standing_json(o.standing)} for o in answer.others]
         found |= {"waiting": answer.waiting, "other_roots": others}
         found["complete"] = found["complete"] and all(other["complete"] for other in others)
     if answer.uses:
@@ -351,7 +351,8 @@ def as_json(answer: Answer | StatusAnswer) -> dict[str, Any]:
     return found
 
 
-def _standing_json(standing: Standing) -> dict[str, Any]:
+def standing_json(standing: Standing) -> dict[str, Any]:
+    """What JSON says of an index."""
     found: dict[str, Any] = {
         "revision": standing.revision,
         "commit": standing.commit,

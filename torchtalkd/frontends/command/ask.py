@@ -18,6 +18,7 @@ from torchtalkd.frontends.command import graph as walked
 from torchtalkd.frontends.command import modules as classes
 from torchtalkd.frontends.command import ops as listed
 from torchtalkd.frontends.command import problems as found
+from torchtalkd.frontends.command import tests as tested
 from torchtalkd.frontends.command import way as ways
 from torchtalkd.frontends.command.opening import asked, asked_across, chosen
 from torchtalkd.frontends.command.told import Told, printed
@@ -62,6 +63,11 @@ def problems(arguments: Namespace) -> int:
 
 def modules(arguments: Namespace) -> int:
     """Shows a class of Python, or lists some; 1 when nothing has that name."""
+    return _run(arguments)
+
+
+def tests(arguments: Namespace) -> int:
+    """Finds tests; 1 where there are none, 2 for a wrong call."""
     return _run(arguments)
 
 
@@ -133,6 +139,7 @@ _OWN: Final = {
     "ops": _Asked(listed.question, listed.told),
     "problems": _Asked(found.question, found.told),
     "graph": _Asked(walked.question, walked.told),
+    "tests": _Asked(tested.question, tested.told),
 }
 """Commands whose answers have a form of their own → the module with their `question` and `told`."""
 _WAY: Final = _Asked(ways.question, ways.told)

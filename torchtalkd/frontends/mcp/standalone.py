@@ -13,9 +13,12 @@ from torchtalkd.frontends.graph_text import graph_text
 from torchtalkd.frontends.mcp import paging
 from torchtalkd.frontends.mcp.calls import Way, to
 from torchtalkd.frontends.mcp.standing import left
+from torchtalkd.frontends.mcp.tools import MOST_MATCHES
 from torchtalkd.frontends.modules_text import modules_text, no_module
+from torchtalkd.frontends.tests_text import tests_text
 from torchtalkd.queries.graph import GraphAnswer, graph
 from torchtalkd.queries.modules import ModulesAnswer, modules
+from torchtalkd.queries.tests import TestsAnswer, tests
 from torchtalkd.store.view import View
 
 Given = Mapping[str, Any]
@@ -100,6 +103,10 @@ def _graph_notes(answer: GraphAnswer) -> Iterator[str]:
 _BODIES: Final = ("function", "kernel", "structured_impl")
 
 
+def _sure(doubtful: int) -> str:
+    return f"{doubtful} not certain" if doubtful else "certain"
+
+
 def _last(name: str) -> str:
     return (name.replace("::", ".").rpartition(".")[2] or name)[:80]
 
@@ -128,6 +135,32 @@ def _modules_ways(answer: ModulesAnswer, given: Given) -> Iterator[Way]:
         yield to("one of them", "modules", name=answer.rows[0].public)
 
 
+def _tests(view: View, given: Given) -> TestsAnswer:
+    mode, focus, limit = given["mode"], given["focus"], given["limit"]
+    if mode == "utils":
+        return tests(view, given["query"], mode, limit, category=focus)
+    return tests(view, given["query"], mode, limit, focus)
+
+
+def _tests_ways(answer: TestsAnswer, given: Given) -> Iterator[Way]:
+    query, mode = given["query"], given["mode"]
+    same = {
+        name: given[name] for name in ("query", "mode", "focus") if given[name] not in ("", "find", "all")
+    }
+    if len(answer.items) < answer.total:
+        more = min(MOST_MATCHES, max(40, 4 * int(given["limit"])))
+        yield to(f"{answer.total - len(answer.items)} more", "tests", **same, limit=more)
+    if not answer.items:
+        if answer.nearest:
+            yield to("the likest", "tests", query=answer.nearest[0], mode=mode)
+        yield to("names that contain it", "search", query=_last(query))
+    elif mode == "find":
+        files = [item.file for item in answer.items if item.file]
+        if files:
+            yield to("what is in the first file", "tests", query=files[0], mode="file_info")
+        yield to("what must run when it changes", "affected", funcs=query)
+
+
 _ALL: Final = 100_000
 """Classes of a list: pages cut it."""
 
@@ -141,6 +174,13 @@ OWN: Final[Mapping[str, Own]] = {
         _modules_ways,
         lambda answer: not answer.found or bool(answer.error),
         certainty=lambda answer: "certain" if answer.exact else "no name is exactly so",
+    ),
+    "tests": Own(
+        _tests,
+        lambda answer: Text(tests_text(answer)),
+        _tests_ways,
+        lambda answer: not answer.items,
+        certainty=lambda answer: _sure(sum(not item.certain for item in answer.items)),
     ),
 }
 """By core tool."""

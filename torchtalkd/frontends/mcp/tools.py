@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
-from torchtalkd.queries import graph, modules
+from torchtalkd.queries import graph, modules, tests_answer
 from torchtalkd.queries.search import MODES
 from torchtalkd.queries.trace import FOCUSES
 
@@ -81,6 +81,15 @@ CORE: Final[Mapping[str, Mapping[str, Parameter]]] = {
         "focus": Parameter(choices=modules.FOCUSES, default="methods"),
         **_MORE,
     },
+    "tests": {
+        "query": Parameter(),
+        "mode": Parameter(choices=tests_answer.MODES, default="find"),
+        "limit": _LIMIT,
+        "focus": Parameter(
+            choices=tuple(dict.fromkeys((*tests_answer.FOCUSES, *tests_answer.CATEGORIES))), default="all"
+        ),
+        **_MORE,
+    },
 }
 """By tool, by argument; in the order in which they are listed."""
 
@@ -93,6 +102,9 @@ OLDER: Final[Mapping[str, Older]] = {
     "impact": Older("graph", {**_FUNC, "depth": "depth"}, {"mode": "impact", "focus": "full"}),
     "trace_module": Older("modules", {"module_name": "name"}, {"mode": "trace"}),
     "list_modules": Older("modules", {"category": "name"}, {"mode": "list"}),
+    "find_similar_tests": Older("tests", {"query": "query", "limit": "limit"}, {"mode": "find"}),
+    "list_test_utils": Older("tests", {"category": "focus"}, {"mode": "utils", "limit": MOST_MATCHES}),
+    "test_file_info": Older("tests", {"file_path": "query"}, {"mode": "file_info", "limit": MOST_MATCHES}),
 }
 """What the older set has beside `get_status`, `trace` and `search`."""
 
@@ -107,6 +119,12 @@ _OLDER_PARAMETERS: Final[Mapping[str, Mapping[str, Parameter]]] = {
     "impact": {"function_name": _NAME, "depth": CORE["graph"]["depth"], **_MORE},
     "trace_module": {"module_name": _NAME, **_MORE},
     "list_modules": {"category": Parameter(default="nn"), **_MORE},
+    "find_similar_tests": {"query": _NAME, "limit": _LIMIT, **_MORE},
+    "list_test_utils": {
+        "category": Parameter(choices=tests_answer.CATEGORIES, default="all"),
+        **_MORE,
+    },
+    "test_file_info": {"file_path": _NAME, **_MORE},
 }
 
 TOOLS: Final[Mapping[str, Mapping[str, Parameter]]] = {**CORE, **_OLDER_PARAMETERS}

@@ -1,0 +1,147 @@
+"""Which classes pytest and unittest collect tests from, and where. Pure."""
+
+from __future__ import annotations
+
+from fnmatch import fnmatchcase
+from typing import Final
+
+from torchtalkd import keys
+from torchtalkd.facts import File, FiledDefinition
+from torchtalkd.link import python_names
+from torchtalkd.link.source import Facts
+
+NEVER: Final = "it is collected nowhere"
+"""Of a class that holds tests for others to inherit."""
+_MOST: Final = 200
+"""Classes that extend one, directly or not."""
+_DEEPEST: Final = 20
+
+
+def why_not_collected(facts: Facts, class_: FiledDefinition) -> str:
+    """Why the tests of a class may not be collected under its own name: '' where they are, NEVER where
+    they are not, else a sentence."""
+    known: dict[int, str] = facts.kept.setdefault("test_classes", {})
+    found = known.get(class_.id)
+    if found is None:
+        found = known[class_.id] = _why(facts, class_)
+    return found
+
+
+def _why(facts: Facts, class_: FiledDefinition) -> str:
+    rules = facts.rules.tests
+    around = facts.scope(class_)
+    if around is not None and around.fact.kind == "function":
+        return f"{class_.fact.name.rpartition('.')[2]} is made in a function"
+    cases, unknown = _reaches_case(facts, class_, 0)
+    if cases or any(fnmatchcase(class_.fact.name.rpartition(".")[2], p) for p in rules.class_names):
+        return ""
+    return f"whether {unknown} is a test case is not known" if unknown else NEVER
+
+
+def _reaches_case(facts: Facts, class_: FiledDefinition, depth: int) -> tuple[bool, str]:
+    """Whether a class extends one whose subclasses hold tests, and a base of which that is not known."""
+    rules, unknown = facts.rules.tests, ""
+    for base in facts.references_of_kind(class_.file, "base"):
+        if base.owner != class_.id:
+            continue
+        if base.fact.name in rules.case_classes:
+            return True, ""
+        ends = [d for d in python_names.resolve(facts, base.fact.name).ends if d.fact.kind == "class"]
+        if not ends and "." not in base.fact.name:
+            ends = [
+                d
+                for d in facts.definitions(base.fact.key)
+                if d.fact.kind == "class" and d.file == class_.file
+            ]
+        for end in ends[:1]:
+            if end.fact.name in rules.case_classes:
+                return True, ""
+            if depth < _DEEPEST and end.id != class_.id:
+                reached, further = _reaches_case(facts, end, depth + 1)
+                if reached:
+                    return True, ""
+                unknown = unknown or further
+        if not ends and base.fact.name != "object":
+            unknown = unknown or base.fact.name
+    return False, unknown
+
+
+def heirs(facts: Facts, class_: FiledDefinition) -> list[FiledDefinition]:
+    """The classes that extend a class, directly or not, by file and line; kept."""
+    known: dict[int, list[FiledDefinition]] = facts.kept.setdefault("test_heirs", {})
+    found = known.get(class_.id)
+    if found is None:
+        all_: dict[int, FiledDefinition] = {}
+        waiting = [class_]
+        while waiting and len(all_) < _MOST:
+            for heir in _direct(facts, waiting.pop()):
+                if heir.id not in all_ and heir.id != class_.id:
+                    all_[heir.id] = heir
+                    waiting.append(heir)
+        found = known[class_.id] = sorted(all_.values(), key=lambda d: (d.file.path, d.fact.line))
+    return found
+
+
+def _direct(facts: Facts, class_: FiledDefinition) -> list[FiledDefinition]:
+    found = []
+    for reference in facts.references(class_.fact.key):
+        if reference.fact.kind != "base" or reference.owner < 0:
+            continue
+        name = reference.fact.name
+        local = "." not in name and reference.file == class_.file
+        if name != class_.fact.name and not local:
+            ends = python_names.resolve(facts, name).ends
+            if not any(end.id == class_.id for end in ends):
+                continue
+        owner = facts.definition(reference.owner)
+        if owner is not None and owner.fact.kind == "class":
+            found.append(owner)
+    return found
+
+
+def importers(facts: Facts, class_: FiledDefinition) -> list[tuple[File, str]]:
+    """The test files that import a class by its name, in which its tests are collected once more."""
+    found: dict[int, tuple[File, str]] = {}
+    for reference in facts.references(class_.fact.key):
+        if reference.fact.kind != "import" or reference.file.role != "test" or reference.file == class_.file:
+            continue
+        name = reference.fact.name
+        # A test file names another as the interpreter finds it, which is not from the root.
+        same = name == class_.fact.name or class_.fact.name.endswith(f".{name}")
+        if same and _is_collected(reference.file):
+            found[reference.file.id] = (reference.file, class_.fact.name.rpartition(".")[2])
+    return list(found.values())
+
+
+def brought_in(facts: Facts, file: File) -> list[FiledDefinition]:
+    """The classes of other files whose tests are collected in a file: those that it imports, and those that
+    its own classes extend."""
+    found: dict[int, FiledDefinition] = {}
+    for reference in facts.references_of_kind(file, "import"):
+        last = reference.fact.name.rpartition(".")[2]
+        for definition in facts.definitions(keys.py(last)) if last[:1].isupper() else ():
+            same = f".{definition.fact.name}".endswith(f".{reference.fact.name}")
+            if same and definition.fact.kind == "class" and definition.file.role == "test":
+                found[definition.id] = definition
+    for reference in facts.references_of_kind(file, "base"):
+        for end in python_names.resolve(facts, reference.fact.name).ends:
+            if end.fact.kind == "class" and end.id not in found:
+                found[end.id] = end
+                found.update((base.id, base) for base in _above(facts, end, 0))
+    return [definition for definition in found.values() if definition.file.id != file.id]
+
+
+def _above(facts: Facts, class_: FiledDefinition, depth: int) -> list[FiledDefinition]:
+    found: list[FiledDefinition] = []
+    for reference in facts.references_of_kind(class_.file, "base"):
+        if reference.owner == class_.id and depth < _DEEPEST:
+            for end in python_names.resolve(facts, reference.fact.name).ends:
+                if end.fact.kind == "class" and end.id != class_.id:
+                    found += [end, *_above(facts, end, depth + 1)]
+    return found
+
+
+def _is_collected(file: File) -> bool:
+    """Whether pytest looks for tests in a file that nobody names."""
+    name = file.path.rpartition("/")[2]
+    return fnmatchcase(name, "test_*.py") or fnmatchcase(name, "*_test.py")

@@ -1,0 +1,116 @@
+"""What tests are written with: fixtures, assertions, decorators."""
+
+from __future__ import annotations
+
+from fnmatch import fnmatchcase
+from typing import Final
+
+from torchtalkd import keys
+from torchtalkd.facts import FiledDefinition
+from torchtalkd.link import python_names
+from torchtalkd.queries.answers import standing
+from torchtalkd.queries.tests_answer import TestItem, TestsAnswer
+from torchtalkd.store.decorators import decorators
+from torchtalkd.store.view import View
+
+_OWN: Final = frozenset(
+    ("property", "staticmethod", "classmethod", "functools.wraps", "contextlib.contextmanager")
+)
+"""Decorators of the language, which tests use as all code does."""
+
+
+def equipment(view: View, query: str, category: str, limit: int) -> TestsAnswer:
+    """The fixtures, assertions or decorators whose name has a text, what is meant for all before what one
+    file has for itself."""
+    kept: dict[str, list[TestItem]] = view.kept.setdefault("test_equipment", {})
+    parts = {"fixtures": _fixtures, "assertions": _assertions, "decorators": _decorators}
+    wanted = [name for name in parts if category in ("all", name)]
+    text = query.lower()
+    chosen: list[list[TestItem]] = []
+    groups = []
+    for name in wanted:
+        if name not in kept:
+            kept[name] = parts[name](view)
+        found = [item for item in kept[name] if text in item.name.lower()]
+        groups.append(f"{len(found)} {name}")
+        chosen.append(found)
+    total = sum(map(len, chosen))
+    # Of several sorts, each has its share.
+    share = max(1, limit // max(1, len(chosen)))
+    items = [item for found in chosen for item in found[:share]]
+    rest = [item for found in chosen for item in found[share:]]
+    shown = (items + rest)[:limit]
+    return TestsAnswer("utils", query, category, tuple(shown), total, standing(view), tuple(groups))
+
+
+def _fixtures(view: View) -> list[TestItem]:
+    """Functions that a fixture's decorator is put on, and the methods of library classes that prepare tests."""
+    rules = view.rules.tests
+    found: list[tuple[bool, TestItem]] = []
+    for name in rules.fixtures:
+        if "." in name:
+            found += _decorated(view, name)
+            continue
+        for definition in view.definitions(keys.py(name)):
+            if definition.fact.kind == "function" and definition.file.role == "library":
+                scope = view.scope(definition)
+                if scope is not None and scope.fact.kind in ("class", "module"):
+                    found.append(
+                        (True, _item("fixture", definition, f"runs around the tests of {scope.fact.name}"))
+                    )
+    return _ordered(found)
+
+
+def _decorated(view: View, decorator: str) -> list[tuple[bool, TestItem]]:
+    files = {r.file.id: r.file for r in view.references(keys.py(decorator)) if r.file.language == "python"}
+    found = []
+    for file in files.values():
+        for definition in view.definitions_in(file):
+            names = (definition.fact.detail or {}).get("decorators", ())
+            if definition.fact.kind == "function" and decorator in names:
+                shared = file.role != "test" or file.path.endswith("conftest.py")
+                where = (
+                    "for all tests below its folder" if file.path.endswith("conftest.py") else "of its file"
+                )
+                found.append((shared, _item("fixture", definition, f"@{decorator}, {where}")))
+    return found
+
+
+def _assertions(view: View) -> list[TestItem]:
+    found: list[tuple[bool, TestItem]] = []
+    for pattern in view.rules.tests.assertions:
+        begin = pattern.partition("*")[0]
+        for key in view.keys("py", begin) if begin else view.keys("py"):
+            if not fnmatchcase(keys.last(key), pattern):
+                continue
+            for definition in view.definitions(key):
+                if definition.fact.kind == "function" and not definition.fact.name.startswith("_"):
+                    library = definition.file.role == "library"
+                    found.append((library, _item("assertion", definition, definition.fact.signature)))
+    return _ordered(found)
+
+
+def _decorators(view: View) -> list[TestItem]:
+    """What decorates definitions of test files, the most used first."""
+    items = []
+    for name, count in sorted(decorators(view, "test").items(), key=lambda pair: (-pair[1], pair[0])):
+        if name in _OWN or name.rpartition(".")[2] in ("setter", "getter", "deleter"):
+            continue
+        ends = [d for d in python_names.resolve(view, name).ends if d.fact.kind in ("function", "class")]
+        if ends:
+            items.append(_item("decorator", ends[0], f"used {count} times", count))
+        elif "." in name:
+            items.append(
+                TestItem("decorator", name, "", 0, f"used {count} times; not of this tree", count=count)
+            )
+    return items
+
+
+def _item(kind: str, definition: FiledDefinition, reason: str, count: int = 0) -> TestItem:
+    fact = definition.fact
+    return TestItem(kind, fact.name, definition.file.path, fact.line, reason, count=count)
+
+
+def _ordered(found: list[tuple[bool, TestItem]]) -> list[TestItem]:
+    ordered = sorted(found, key=lambda row: (not row[0], row[1].file, row[1].line))
+    return [item for _, item in ordered]
