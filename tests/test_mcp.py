@@ -349,7 +349,7 @@ def test_a_note_is_told_once(index: Path) -> None:
         ("search", {"query": "add", "limit": 1.5}, ("1 to 1000",)),
         ("search", {"query": "add", "mode": "x" * 5000}, ("bindings, kernels",)),
         ("get_status", {"verbose": True}, ("get_status(wait=true|false)",)),
-        ("tracer", {}, ("Unknown tool 'tracer'", "trace(func", "search(query", "get_status(")),
+        ("tracer", {}, ("Unknown tool 'tracer'", "trace(func)", "search(query)", "get_status()")),
     ],
 )
 @pytest.mark.parametrize("mode", ["legacy", "2026-07-28"])

@@ -22,7 +22,7 @@ def checked(tool: str, arguments: Mapping[str, Any], served: Iterable[str] = SET
     for an unknown tool lists those that are `served`."""
     parameters = TOOLS.get(tool)
     if parameters is None:
-        raise Refused(f"Unknown tool {_quoted(tool)}; the tools are {'; '.join(map(usage, served))}")
+        raise Refused(f"Unknown tool {_quoted(tool)}; the tools are {', '.join(map(_short, served))}")
     found: dict[str, Any] = {}
     for given, value in arguments.items():
         name = _declared(given, parameters)
@@ -52,6 +52,11 @@ def schema(tool: str) -> dict[str, Any]:
 def usage(tool: str) -> str:
     """How a tool is called, in one line: `trace(func, focus=full|yaml|dispatch)`."""
     return f"{tool}({', '.join(_shown(name, p) for name, p in TOOLS[tool].items())})"
+
+
+def _short(tool: str) -> str:
+    """A tool with what it must be given."""
+    return f"{tool}({', '.join(name for name, parameter in TOOLS[tool].items() if parameter.required)})"
 
 
 def _declared(given: str, parameters: Mapping[str, Parameter]) -> str:

@@ -62,8 +62,8 @@ DESCRIPTIONS: Final = {
         ' with the kernels behind it. mode="list" lists classes of a category or of a name.'
     ),
     "tests": (
-        "Which tests cover this operator, function, class or concept? Finds tests by name, by OpInfo and its kin,"
-        " and by what their bodies refer to, with the ids that pytest prints."
+        "Which tests cover this operator, function, class or concept? Finds tests by name, by OpInfo and its"
+        " kin, and by what their bodies refer to, with the ids that pytest prints."
         ' mode="utils" lists fixtures, assertions and decorators, mode="file_info" what is in a test file.'
     ),
     "cuda_kernels": "Which CUDA kernels are there, of this name or at all?",
@@ -108,8 +108,8 @@ PARAMETERS: Final = {
     "module_name": "The class: Linear, nn.LSTM, torch.optim.Adam.",
     "category": "nn, optim, all, or any text.",
     "tests.query": (
-        "An operator, function, class or concept: softmax, nn.Linear, autograd. With file_info a part of a path:"
-        " test_torch. With utils empty, or a part of a name."
+        "An operator, function, class or concept: softmax, nn.Linear, autograd. With file_info a part of a"
+        " path: test_torch. With utils empty, or a part of a name."
     ),
     "tests.mode": "find: tests. utils: what tests can use. file_info: what is in one test file.",
     "tests.focus": (
