@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fnmatch import fnmatchcase
 from typing import Final
 
@@ -17,6 +18,9 @@ _OWN: Final = frozenset(
     ("property", "staticmethod", "classmethod", "functools.wraps", "contextlib.contextmanager")
 )
 """Decorators of the language, which tests use as all code does."""
+
+
+_ACCESSORS: Final = ("setter", "getter", "deleter")
 
 
 def equipment(view: View, query: str, category: str, limit: int) -> TestsAnswer:
@@ -39,12 +43,12 @@ def equipment(view: View, query: str, category: str, limit: int) -> TestsAnswer:
     share = max(1, limit // max(1, len(chosen)))
     items = [item for found in chosen for item in found[:share]]
     rest = [item for found in chosen for item in found[share:]]
-    shown = (items + rest)[:limit]
+    shown = [_placed(view, item) for item in (items + rest)[:limit]]
     return TestsAnswer("utils", query, category, tuple(shown), total, standing(view), tuple(groups))
 
 
 def _fixtures(view: View) -> list[TestItem]:
-    """Functions that a fixture's decorator is put on, and the methods of library classes that prepare tests."""
+    """Functions that a fixture's decorator is put on, and methods of library classes that prepare tests."""
     rules = view.rules.tests
     found: list[tuple[bool, TestItem]] = []
     for name in rules.fixtures:
@@ -91,24 +95,29 @@ def _assertions(view: View) -> list[TestItem]:
 
 
 def _decorators(view: View) -> list[TestItem]:
-    """What decorates definitions of test files, the most used first."""
-    items = []
-    for name, count in sorted(decorators(view, "test").items(), key=lambda pair: (-pair[1], pair[0])):
-        if name in _OWN or name.rpartition(".")[2] in ("setter", "getter", "deleter"):
-            continue
-        ends = [d for d in python_names.resolve(view, name).ends if d.fact.kind in ("function", "class")]
-        if ends:
-            items.append(_item("decorator", ends[0], f"used {count} times", count))
-        elif "." in name:
-            items.append(
-                TestItem("decorator", name, "", 0, f"used {count} times; not of this tree", count=count)
-            )
-    return items
+    """What decorates definitions of test files, the most used first; where each is defined is looked up for
+    those that are shown."""
+    found = sorted(decorators(view, "test").items(), key=lambda pair: (-pair[1], pair[0]))
+    return [
+        TestItem("decorator", name, "", 0, f"used {count} times", count=count)
+        for name, count in found
+        if name not in _OWN and name.rpartition(".")[2] not in _ACCESSORS
+    ]
 
 
-def _item(kind: str, definition: FiledDefinition, reason: str, count: int = 0) -> TestItem:
+def _placed(view: View, item: TestItem) -> TestItem:
+    """A decorator with its place."""
+    if item.kind != "decorator":
+        return item
+    ends = [d for d in python_names.resolve(view, item.name).ends if d.fact.kind in ("function", "class")]
+    if not ends:
+        return replace(item, reason=f"{item.reason}; not defined in this tree by that name")
+    return replace(item, name=ends[0].fact.name, file=ends[0].file.path, line=ends[0].fact.line)
+
+
+def _item(kind: str, definition: FiledDefinition, reason: str) -> TestItem:
     fact = definition.fact
-    return TestItem(kind, fact.name, definition.file.path, fact.line, reason, count=count)
+    return TestItem(kind, fact.name, definition.file.path, fact.line, reason)
 
 
 def _ordered(found: list[tuple[bool, TestItem]]) -> list[TestItem]:

@@ -56,7 +56,7 @@ def meant(view: View, query: str) -> list[File]:
 
 def _items(view: View, file: File) -> list[TestItem]:
     tests = tests_in(view, file)
-    made = {test.definition.id: _here(ids_of(view, test), file) for test in tests}
+    made = {test.definition.id: _here(ids_of(view, test, most_patterns=MOST_IDS), file) for test in tests}
     foreign = _brought_in(view, file)
     by_class: dict[int, list[Test]] = {}
     for test in tests:
@@ -97,7 +97,7 @@ def _brought_in(view: View, file: File) -> list[TestItem]:
     found = []
     for class_ in brought_in(view, file) if file.language == "python" else ():
         tests = methods_of(view, class_)
-        made = {test.definition.id: _here(ids_of(view, test), file) for test in tests}
+        made = {test.definition.id: _here(ids_of(view, test, most_patterns=MOST_IDS), file) for test in tests}
         if any(ids.ids or ids.patterns for ids in made.values()):
             item = _class(view, class_, list(tests), made)
             found.append(replace(item, reason=f"{item.reason}; of another file, collected here"))
