@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 import operator
 from collections.abc import Callable
-from typing import Any, Final, Protocol, runtime_checkable
+from typing import Any, Final
 
 
 class Unknown:
@@ -54,15 +54,18 @@ class Called(Opaque):
         self.keywords = keywords
 
 
-@runtime_checkable
-class Attributed(Protocol):
-    """A value that knows its attributes."""
+class Attributed:
+    """A value that knows its attributes. (A class, no protocol: that a value is one is asked very often.)"""
+
+    __slots__ = ()
 
     def attribute(self, name: str) -> Any:
         """The attribute, or UNKNOWN."""
+        raise NotImplementedError
 
     def changed(self) -> Any:
         """What a function may have made of it: the same thing, with attributes that nobody knows."""
+        raise NotImplementedError
 
 
 _ORDER: Final[dict[type[ast.cmpop], Callable[[Any, Any], Any]]] = {

@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 
 from torchtalkd import keys
 from torchtalkd.facts import FiledDefinition, TestInfo, TestRules
-from torchtalkd.link.expression_values import UNDEFINED, UNKNOWN, Called, Named
+from torchtalkd.link.expression_values import UNDEFINED, UNKNOWN, Attributed, Called, Named
 from torchtalkd.link.expressions import Evaluation, parsed
 from torchtalkd.link.source import Facts
 
@@ -20,10 +20,21 @@ _MOST_BASES: Final = 20
 _MOST_HOPS: Final = 30
 
 
-class Entry:
+class Entry(Attributed):
     """One entry. Its attributes are worked out when asked for: `attribute("supports_out")`."""
 
-    __slots__ = ("_asked", "_changed", "_known", "definition", "info", "list", "name", "origin", "variant")
+    __slots__ = (
+        "_asked",
+        "_changed",
+        "_known",
+        "definition",
+        "info",
+        "list",
+        "name",
+        "of",
+        "origin",
+        "variant",
+    )
 
     def __init__(self, definition: FiledDefinition, known: Entries) -> None:
         detail = definition.fact.detail or {}
@@ -36,6 +47,8 @@ class Entry:
         """As the framework has it: `special.erf`, `_foreach_add`, `nn.Linear`."""
         self.origin: Entry | None = None
         """The entry whose arguments it takes over."""
+        self.of: str = next((info.of for info in known.chain(self.info) if info.of), "")
+        """What it tests: operator, module, optimizer."""
         self._known = known
         self._asked: dict[str, Any] = {}
         self._changed = False
@@ -74,11 +87,6 @@ class Entry:
         """Other names of the same function below torch: `special.expit`."""
         value = self.attribute("aliases")
         return tuple(a for a in value if isinstance(a, str)) if isinstance(value, (list, tuple)) else ()
-
-    @property
-    def of(self) -> str:
-        """What it tests: operator, module, optimizer."""
-        return next((info.of for info in self._known.chain(self.info) if info.of), "")
 
     def dtypes(self, argument: str = "dtypes") -> frozenset[str] | None:
         """The types that an argument names; None where that is not known."""
@@ -286,42 +294,53 @@ class Meant(NamedTuple):
 def entries_of(facts: Facts, name: str) -> list[Meant]:
     """The entries that test an operator, a function, a module or an optimizer, in any spelling
     (`aten::add.Tensor`, `torch.add`, `special.expit`, `torch.nn.Linear`), with what each goes by."""
-    wanted = _spellings(facts, name)
-    found = [Meant(entry, _why(entry, wanted)) for entry in entries(facts).all]
-    return [meant for meant in found if meant.reason]
+    index = _index(facts)
+    found: dict[int, tuple[int, Meant]] = {}
+    for spelling in _spellings(name):
+        for rank, meant in index.get(spelling, ()):
+            known = found.get(meant.entry.definition.id)
+            if known is None or rank < known[0]:
+                found[meant.entry.definition.id] = (rank, meant)
+    ordered = sorted(found.values(), key=lambda row: (row[0], row[1].entry.definition.id))
+    return [meant for _, meant in ordered]
 
 
-def _spellings(facts: Facts, name: str) -> frozenset[str]:
-    operator = keys.operator_name(name) if "::" in name else None
-    if operator is not None:
-        return frozenset((operator.base,))
-    found = {name}
+def _spellings(name: str) -> list[str]:
+    if "::" in name:
+        return [keys.operator_name(name).base]
+    found = [name]
     for prefix in ("torch.Tensor.", "Tensor.", "torch.", "F.", "functional.", "aten."):
         if name.startswith(prefix):
             rest = name.removeprefix(prefix)
-            found.add(rest)
-            if prefix in ("F.", "functional."):
-                found.add(f"nn.functional.{rest}")
-    return frozenset(found)
+            found.append(f"nn.functional.{rest}" if prefix in ("F.", "functional.") else rest)
+    return found
 
 
-def _why(entry: Entry, wanted: frozenset[str]) -> str:
-    if entry.name in wanted or entry.full_name in wanted:
-        return f"the entry is called {entry.name}"
+def _index(facts: Facts) -> dict[str, list[tuple[int, Meant]]]:
+    """Each name that an entry goes by → the entries, with how good a name it is; kept."""
+    known: dict[str, list[tuple[int, Meant]]] | None = facts.kept.get("test_entry_names")
+    if known is None:
+        known = facts.kept["test_entry_names"] = {}
+        for entry in entries(facts).all:
+            for rank, (name, reason) in enumerate(_goes_by(entry)):
+                if name:
+                    known.setdefault(name, []).append((rank, Meant(entry, reason)))
+    return known
+
+
+def _goes_by(entry: Entry) -> Iterator[tuple[str, str]]:
+    """The names of an entry, the best first, with the reason that each is."""
+    yield entry.name, f"the entry is called {entry.name}"
+    yield entry.full_name, f"the entry is called {entry.full_name}"
     if entry.of == "operator":
+        yield entry.aten_name, f"its aten_name is {entry.aten_name}"
+        yield entry.aten_backward_name, f"its aten_backward_name is {entry.aten_backward_name}"
         for alias in entry.aliases:
-            if alias in wanted:
-                return f"{alias} is an alias of {entry.name}"
-        if entry.aten_name in wanted:
-            return f"its aten_name is {entry.aten_name}"
-        if entry.aten_backward_name and entry.aten_backward_name in wanted:
-            return f"its aten_backward_name is {entry.aten_backward_name}"
-        if entry.origin is not None and entry.origin.name in wanted:
-            return f"a reference of {entry.origin.name}"
-    last = entry.name.rpartition(".")[2]
-    if last in wanted and "." in entry.name:
-        return f"the last part of {entry.name}"
-    return ""
+            yield alias, f"{alias} is an alias of {entry.name}"
+        if entry.origin is not None:
+            yield entry.origin.name, f"a reference of {entry.origin.name}"
+    if "." in entry.name:
+        yield entry.name.rpartition(".")[2], f"the last part of {entry.name}"
 
 
 def types_of(value: Any, rules: TestRules) -> frozenset[str] | None:
@@ -333,12 +352,3 @@ def types_of(value: Any, rules: TestRules) -> frozenset[str] | None:
         last = item.name.rpartition(".")[2]
         found.add(rules.dtype_names.get(last, last))
     return frozenset(found)
-
-
-def listed(found: Iterable[Meant]) -> Iterator[tuple[str, str]]:
-    """Name and reason of each entry, each name once."""
-    seen = set()
-    for entry, reason in found:
-        if entry.full_name not in seen:
-            seen.add(entry.full_name)
-            yield entry.full_name, reason

@@ -55,9 +55,11 @@ class TestClass(NamedTuple):
     """Why it may not be there; '' where it is."""
 
 
-def ids_of(facts: Facts, test: Test, entries: Collection[Entry] | None = None) -> TestIds:
+def ids_of(
+    facts: Facts, test: Test, entries: Collection[Entry] | None = None, *, most_patterns: int = MOST
+) -> TestIds:
     """The names of a test's tests; of a test over a list only those for some entries, where they are
-    given."""
+    given. `most_patterns` is how many are made of those that only some machines have, for each class."""
     if test.definition.fact.kind == "test":
         return _gtest(facts, test)
     wanted = None if entries is None else frozenset(entry.definition.id for entry in entries)
@@ -67,7 +69,7 @@ def ids_of(facts: Facts, test: Test, entries: Collection[Entry] | None = None) -
     for class_ in classes_of(facts, test):
         made = _names(facts, test, class_, wanted)
         around = f"{class_.path}::{class_.name}::" if class_.name else f"{class_.path}::"
-        for name, why in islice(made, MOST):
+        for name, why in islice(made, most_patterns if class_.why else MOST):
             why = why or class_.why
             (patterns if why else ids).append(around + name)
             if why and why not in reasons:

@@ -13,7 +13,7 @@ from torchtalkd import keys
 from torchtalkd.facts import File, FiledDefinition, FiledReference
 from torchtalkd.link.source import Facts
 from torchtalkd.link.test_entries import Entry, entries, entries_of
-from torchtalkd.link.test_functions import LISTED, Test, over_lists, test_around, tests_in
+from torchtalkd.link.test_functions import LISTED, Over, Test, over_lists, test_around, tests_in
 
 _FORMS: Final = {"operator": "ops", "module": "modules", "optimizer": "optims"}
 
@@ -42,23 +42,35 @@ class Running(NamedTuple):
 
 def tests_of_entries(facts: Facts, wanted: Iterable[Entry]) -> list[Running]:
     """The tests over lists that have one of some entries, by file and line."""
-    by_form: dict[str, dict[int, Entry]] = {}
+    found: dict[int, tuple[Over, list[Entry]]] = {}
+    index = _overs(facts)
     for entry in wanted:
-        by_form.setdefault(_FORMS.get(entry.of, ""), {})[entry.definition.id] = entry
-    found: list[Running] = []
-    for form in LISTED:
-        ours = by_form.get(form)
-        if not ours:
-            continue
-        for test, case, selection in over_lists(facts, form):
-            hit = tuple(ours[e.definition.id] for e in selection.entries if e.definition.id in ours)
-            if hit:
-                names = ", ".join(dict.fromkeys(entry.full_name for entry in hit[:3]))
-                more = f" and {len(hit) - 3} more" if len(hit) > 3 else ""
-                which = "may have" if selection.everything or not selection.certain else "has"
-                reason = f"@{_short(case.text)} {which} {names}{more}"
-                found.append(Running(test, reason, not selection.everything and selection.certain, hit))
-    return found
+        for over in index.get(entry.definition.id, ()):
+            found.setdefault(id(over), (over, []))[1].append(entry)
+    running = [_running(over, hit) for over, hit in found.values()]
+    return sorted(running, key=lambda one: (one.file, one.line))
+
+
+def _overs(facts: Facts) -> dict[int, list[Over]]:
+    """Id of an entry → the tests over a list that has it; kept."""
+    known: dict[int, list[Over]] | None = facts.kept.get("tests_of_entry")
+    if known is None:
+        known = facts.kept["tests_of_entry"] = {}
+        of_form = {form: of for of, form in _FORMS.items()}
+        for form in LISTED:
+            for over in over_lists(facts, form):
+                for entry in over.selection.entries:
+                    if entry.of == of_form[form]:
+                        known.setdefault(entry.definition.id, []).append(over)
+    return known
+
+
+def _running(over: Over, hit: list[Entry]) -> Running:
+    certain = over.selection.certain and not over.selection.everything
+    names = ", ".join(dict.fromkeys(entry.full_name for entry in hit[:3]))
+    more = f" and {len(hit) - 3} more" if len(hit) > 3 else ""
+    reason = f"@{_short(over.case.text)} {'has' if certain else 'may have'} {names}{more}"
+    return Running(over.test, reason, certain, tuple(hit))
 
 
 def tests_of_operator(facts: Facts, name: str) -> list[Running]:

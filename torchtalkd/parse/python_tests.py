@@ -142,7 +142,9 @@ def _cases(out: Outline, decorated: Iterable[Decorated], cases: frozenset[str]) 
     found: dict[int, list[list[str]]] = {}
     assigned: dict[bytes, list[Node]] | None = None
     for ordinal, full, node in decorated:
-        case, name = None, full.removeprefix(f"{out.module}.")
+        case, name = None, full
+        if full.startswith(f"{out.module}."):  # a name that the module or the class around it assigns
+            name = full.rpartition(".")[2]
         if name.rpartition(".")[2] in cases:
             case = [full, _text(out, node)]
         elif "." not in name:

@@ -46,6 +46,6 @@ def tests(
         answer = in_file(view, query, limit)
     else:
         answer = found(view, query, focus, limit)
-    if not answer.items and not answer.error and query and not answer.nearest:
+    if mode == "find" and not answer.items and not answer.error and query:
         return replace(answer, nearest=tuple(nearest(view, query)))
     return answer

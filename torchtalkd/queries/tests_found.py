@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from itertools import zip_longest
 from typing import Final, NamedTuple
 
 from torchtalkd import keys
@@ -55,13 +56,23 @@ def found(view: View, query: str, focus: str, limit: int) -> TestsAnswer:
         Hit(LISTED, r.test.definition, r.reason, r.certain, r.entries)
         for r in tests_of_entries(view, entered)
     ]
-    referring, more_referring = _by_reference(view, query, limit)
+    # Calls of a method of that name are many, and are asked for only where there is little else.
+    enough = len(named) + len(listed) >= limit
+    referring, more_referring = _by_reference(view, query, limit, methods=not enough)
     for hit in (*named, *listed, *referring):
         known = hits.get(hit.definition.id)
         if known is None or hit.rank < known.rank or (hit.entries and not known.entries):
             hits[hit.definition.id] = hit
     ordered = sorted(
-        hits.values(), key=lambda h: (h.rank, not h.certain, h.definition.file.path, h.definition.fact.line)
+        hits.values(),
+        key=lambda h: (
+            h.rank,
+            not h.certain,
+            h.definition.file.language != "python",
+            len(last(h.definition)) if h.rank in (WORDS, CONTAINS) else 0,
+            h.definition.file.path,
+            h.definition.fact.line,
+        ),
     )
     groups = _groups(len(meant), ordered, more_named, more_referring)
     items: Iterable[TestItem]
@@ -69,7 +80,7 @@ def found(view: View, query: str, focus: str, limit: int) -> TestsAnswer:
         items = _files(view, query, ordered)
         total = len({h.definition.file.id for h in ordered} | {f.id for f in _named_files(view, query)})
     else:
-        wanted = [h for h in ordered if _fits(h, focus)]
+        wanted = mixed([h for h in ordered if _fits(h, focus)])
         shown_entries = [entry_item(view, m.entry, m.reason) for m in meant] if focus == "all" else []
         if focus == "classes":
             wanted = _classes(view, ordered)
@@ -78,6 +89,21 @@ def found(view: View, query: str, focus: str, limit: int) -> TestsAnswer:
         total = len(shown_entries) + len(wanted) + (more_named + more_referring if focus != "classes" else 0)
     shown = tuple(item for item, _ in zip(items, range(limit), strict=False))
     return TestsAnswer("find", query, focus, shown, total, standing(view), groups)
+
+
+def mixed(hits: list[Hit]) -> list[Hit]:
+    """What is called exactly so, then by turns what has the words in its name, what runs over a list, and
+    what refers to it; then what is only alike. Of lists the files with most of such tests come first."""
+    by_rank: dict[int, list[Hit]] = {}
+    for hit in hits:
+        by_rank.setdefault(hit.rank, []).append(hit)
+    counts: dict[str, int] = {}
+    for hit in by_rank.get(LISTED, ()):
+        counts[hit.definition.file.path] = counts.get(hit.definition.file.path, 0) + 1
+    lists = sorted(by_rank.get(LISTED, ()), key=lambda h: (not h.certain, -counts[h.definition.file.path]))
+    turns = zip_longest(lists, by_rank.get(WORDS, ()), by_rank.get(REFERS, ()))
+    between = [hit for turn in turns for hit in turn if hit is not None]
+    return [*by_rank.get(EXACT, ()), *between, *by_rank.get(CONTAINS, ()), *by_rank.get(METHOD, ())]
 
 
 def _groups(entries_: int, hits: list[Hit], more_named: int, more_referring: int) -> tuple[str, ...]:
@@ -121,13 +147,15 @@ def _classes(view: View, hits: list[Hit]) -> list[Hit]:
 
 
 def _names(view: View) -> list[tuple[str, str]]:
-    """What may be the name of a test or of its class, in small letters, and its key; kept until a Python
-    name comes or goes."""
-    known: list[tuple[str, str]] | None = view.kept_of_names.get(("py", "test_names"))
-    if known is None:
-        known = [(low, key) for key in view.keys("py") if "test" in (low := keys.last(key).lower())]
-        view.kept_of_names["py", "test_names"] = known
-    return known
+    """What may be the name of a test or of its class, in small letters, and its key; each part is kept
+    until a name of its space comes or goes."""
+    kept = view.kept_of_names
+    if ("py", "test_names") not in kept:
+        low = ((keys.last(key).lower(), key) for key in view.keys("py"))
+        kept["py", "test_names"] = [(name, key) for name, key in low if "test" in name]
+    if ("test", "cpp_names") not in kept:
+        kept["test", "cpp_names"] = [(keys.last(k).lower(), k) for k in view.keys("test") if "." in k]
+    return [*kept["py", "test_names"], *kept["test", "cpp_names"]]
 
 
 def words_of(text: str) -> list[str]:
@@ -144,10 +172,13 @@ def _by_name(view: View, query: str) -> tuple[list[Hit], int]:
         return [], 0
     glued = "_".join(wanted)
     ranked: list[tuple[int, int, str, str]] = []
-    cpp = [(keys.last(key).lower(), key) for key in view.keys("test") if "." in key]
-    for low, key in (*_names(view), *cpp):
+    whole_name = exact if exact.startswith("test") and exact.isidentifier() else ""
+    for low, key in _names(view):
         if low == exact:
             ranked.append((EXACT, len(low), low, key))
+        elif whole_name:
+            if whole_name in low:
+                ranked.append((WORDS if low.startswith(f"{whole_name}_") else CONTAINS, len(low), low, key))
         elif wanted[0] in low and all(word in low for word in wanted):
             parts = words_of(keys.last(key))
             whole = f"_{glued}_" in f"_{'_'.join(parts)}_" or all(word in parts for word in wanted)
@@ -178,7 +209,7 @@ def _is_of_tests(view: View, definition: FiledDefinition) -> bool:
 # -- by reference
 
 
-def _by_reference(view: View, query: str, limit: int) -> tuple[list[Hit], int]:
+def _by_reference(view: View, query: str, limit: int, *, methods: bool) -> tuple[list[Hit], int]:
     """The tests whose bodies refer to a name; how many more functions of tests there are that do."""
     name = query.rpartition("::")[2].partition("(")[0].strip()
     operator = "::" in query
@@ -188,10 +219,13 @@ def _by_reference(view: View, query: str, limit: int) -> tuple[list[Hit], int]:
     hits: list[Hit] = []
     more = 0
     wanted = max(limit * 2, _MOST_SITES)
-    for key, rank in ((keys.py(base), REFERS), (keys.cpp(base), REFERS), (keys.attr(base), METHOD)):
+    asked = [(keys.py(base), REFERS), (keys.cpp(base), REFERS)]
+    for key, rank in (*asked, (keys.attr(base), METHOD)) if methods else asked:
         owners: dict[int, tuple[int, str]] = {}
         for number, reference in enumerate(sites := view.references(key)):
             if reference.file.role != "test" or reference.owner < 0 or reference.fact.kind == "import":
+                continue
+            if rank == REFERS and reference.fact.kind == "method":
                 continue
             written = reference.fact.name
             if rank == REFERS and not operator and "." in name and not _same(written, name):

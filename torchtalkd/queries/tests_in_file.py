@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
+from rapidfuzz import fuzz, process
+
 from torchtalkd.facts import File, FiledDefinition
 from torchtalkd.link.test_classes import NEVER, brought_in, why_not_collected
 from torchtalkd.link.test_functions import Test, last, makers_of, methods_of, tests_in
@@ -14,7 +16,9 @@ from torchtalkd.queries.tests_answer import TestItem, TestsAnswer
 from torchtalkd.queries.tests_items import MOST_IDS, file_item, short, test_files
 from torchtalkd.store.view import View
 
-_MOST_IMPORTS: Final = 40
+_MOST_IMPORTS: Final = 30
+_MOST_OTHERS: Final = 5
+"""Files that the query may mean, too, of which the answer tells."""
 
 
 def in_file(view: View, query: str, limit: int) -> TestsAnswer:
@@ -24,10 +28,15 @@ def in_file(view: View, query: str, limit: int) -> TestsAnswer:
         return replace(answer, error="name a test file; a part of its path is enough: test_torch")
     files = meant(view, query)
     if not files:
-        return answer
+        stems = {file.path.rpartition("/")[2].rpartition(".")[0]: file.path for file in test_files(view)}
+        near = process.extract(query, list(stems), scorer=fuzz.ratio, limit=3, score_cutoff=60)
+        return replace(answer, nearest=tuple(stems[stem] for stem, _, _ in near))
     file = files[0]
-    items = _items(view, file)
-    others = tuple(f"also {other.path}" for other in files[1 : limit + 1])
+    kept: dict[int, list[TestItem]] = view.kept.setdefault("test_file_items", {})
+    if file.id not in kept:
+        kept[file.id] = _items(view, file)
+    items = kept[file.id]
+    others = tuple(f"also {other.path}" for other in files[1 : _MOST_OTHERS + 1])
     return replace(answer, items=tuple(items[: limit + 1]), total=len(items), groups=others)
 
 
@@ -56,7 +65,7 @@ def meant(view: View, query: str) -> list[File]:
 
 def _items(view: View, file: File) -> list[TestItem]:
     tests = tests_in(view, file)
-    made = {test.definition.id: _here(ids_of(view, test), file) for test in tests}
+    made = {test.definition.id: _here(ids_of(view, test, most_patterns=MOST_IDS), file) for test in tests}
     foreign = _brought_in(view, file)
     by_class: dict[int, list[Test]] = {}
     for test in tests:
@@ -97,7 +106,7 @@ def _brought_in(view: View, file: File) -> list[TestItem]:
     found = []
     for class_ in brought_in(view, file) if file.language == "python" else ():
         tests = methods_of(view, class_)
-        made = {test.definition.id: _here(ids_of(view, test), file) for test in tests}
+        made = {test.definition.id: _here(ids_of(view, test, most_patterns=MOST_IDS), file) for test in tests}
         if any(ids.ids or ids.patterns for ids in made.values()):
             item = _class(view, class_, list(tests), made)
             found.append(replace(item, reason=f"{item.reason}; of another file, collected here"))

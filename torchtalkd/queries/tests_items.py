@@ -30,7 +30,7 @@ def test_item(
     view: View, test: Test, reason: str, certain: bool, entries: tuple[Entry, ...] | None
 ) -> TestItem:
     """A test with the first of its ids; of a test over a list those for some entries alone."""
-    made = ids_of(view, test, entries)
+    made = ids_of(view, test, entries, most_patterns=MOST_IDS)
     fact = test.definition.fact
     name = f"{test.class_name}.{test.name}" if test.class_name else test.name
     return TestItem(

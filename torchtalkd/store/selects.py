@@ -15,7 +15,7 @@ DEFINITION = (
 PATH_OF_DEFINITION = f"(SELECT path FROM file WHERE file.id = definition.id >> {ID_BITS})"
 SCOPE = "SELECT id, scope FROM definition"
 SITES = "SELECT key, name, kind, sites FROM reference"
-DECORATORS = f"""SELECT json_extract(detail, '$.decorators') FROM file JOIN definition
+DECORATORS = f"""SELECT json_extract(detail, '$.decorators') FROM file CROSS JOIN definition
  ON definition.id BETWEEN file.id << {ID_BITS} AND (file.id << {ID_BITS}) + {(1 << ID_BITS) - 1}
  WHERE role = ? AND language = 'python' AND detail LIKE '{{"decorators":%'"""
 _INDEXED_KINDS = ("operator", "schema", "derivative", "stub", "stub_kernel", "library", "kernel", "registry")
