@@ -12,6 +12,7 @@ import pytest
 
 from tests import dispatcher
 from tests.bench import dispatcher as comparison
+from tests.bench import modules as module_bench
 from tests.bench.dispatch_entries import entries, foreign, found_by_trace, places
 from torchtalkd import cli
 from torchtalkd.cache import index_folder
@@ -161,3 +162,14 @@ def test_each_dispatch_entry_leads_to_a_function_or_says_why_not(view: View) -> 
 
 
 _UNKNOWN = "no definition in the tree"
+
+
+def test_every_listed_class_and_every_module_class_is_found(indexed: Path) -> None:
+    with open_view(index_folder(indexed.resolve(), os.environ)) as view:
+        reading = module_bench.Reading(indexed, module_bench.python_files(view))
+        classes = module_bench.wanted(indexed, reading)
+        assert len(classes) > 170
+        assert module_bench.misplaced(view, classes) == []
+        misses, extras, both = module_bench.compared(view, reading)
+        assert (misses, extras) == ([], [])
+        assert both > 6000

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Final
 
 from torchtalkd.frontends.standing_text import standing_words
 from torchtalkd.frontends.text import MOST_BYTES, MOST_LINES, printable
-from torchtalkd.queries.module_card import Card, Method, Runs
+from torchtalkd.queries.module_card import Card, Kernel, Method, Runs
 from torchtalkd.queries.modules import ModulesAnswer, Row
 
 _MOST_SIGNATURE: Final = 160
 _DOC_LINES: Final = 30
+_IGNORED: Final = re.compile(r"# ?(?:type: ignore(?:\[[^\]]*\])?|noqa(?:: ?\w+)?) ?")
 
 
 def modules_text(answer: ModulesAnswer, *, whole: bool = False) -> str:
@@ -115,15 +117,26 @@ def _runs(runs: tuple[Runs, ...], more: tuple[str, ...], file: str, indent: str)
             yield f"{indent}{place} launches {run.name}  {end.file}:{end.line}{via}"
         else:
             yield f"{indent}{place} {run.name}{via}"
-            for kernel in run.kernels:
-                stub = f" behind {kernel.via}" if kernel.via else ""
-                key = f"{kernel.dispatch_key}: " if kernel.dispatch_key else ""
-                yield f"{indent}    {key}{kernel.symbol}  {kernel.file}:{kernel.line}{stub}"
+            yield from (f"{indent}    {line}" for line in _kernels(run.kernels))
     if more:
         yield f"{indent}and {', '.join(more)}"
 
 
+def _kernels(kernels: tuple[Kernel, ...]) -> Iterator[str]:
+    """One line a place, with all its dispatch keys."""
+    places: dict[tuple[str, str, int], list[Kernel]] = {}
+    for kernel in kernels:
+        places.setdefault((kernel.symbol, kernel.file, kernel.line), []).append(kernel)
+    for (symbol, file, line), found in places.items():
+        keys = ", ".join(dict.fromkeys(kernel.dispatch_key for kernel in found if kernel.dispatch_key))
+        stub = f" behind {found[0].via}" if found[0].via else ""
+        note = f" ({found[0].note})" if found[0].note else ""
+        yield f"{f'{keys}: ' if keys else ''}{symbol}  {file}:{line}{stub}{note}"
+
+
 def _short(signature: str) -> str:
+    signature = _IGNORED.sub("", signature).replace("( ", "(")
+    signature = re.sub(r",? \)$", ")", signature)
     return signature if len(signature) <= _MOST_SIGNATURE else signature[:_MOST_SIGNATURE] + "…)"
 
 

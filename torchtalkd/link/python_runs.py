@@ -64,7 +64,7 @@ def _walk(facts: Facts, start: FiledDefinition) -> list[Run]:
                 elif end.fact.kind == "kernel":
                     run = Run("", end, "", called.evidence, called.reference, via)
                     found.setdefault(("", end.id, ""), run)
-                elif _is_helper(end, called) and end.id not in seen and len(via) < MAX_DEPTH:
+                elif _is_helper(end, called, body) and end.id not in seen and len(via) < MAX_DEPTH:
                     seen.add(end.id)
                     waiting.append((end, (*via, keys.last(end.fact.key))))
     for reached in python_reach.reached(facts, start):
@@ -75,7 +75,11 @@ def _walk(facts: Facts, start: FiledDefinition) -> list[Run]:
     return list(found.values())
 
 
-def _is_helper(end: FiledDefinition, called: python_calls.Called) -> bool:
+def _is_helper(end: FiledDefinition, called: python_calls.Called, body: FiledDefinition) -> bool:
+    if end.fact.kind != "function" or end.file.role != "library":
+        return False
+    if called.how == "value":
+        # `func = _multi_tensor_adam`, and then `func(…)`: what a file chooses among is its own.
+        return end.file.id == body.file.id
     # What making an object runs is seldom what somebody asks for.
-    is_call = called.how not in ("value", "construct")
-    return is_call and end.fact.kind == "function" and end.file.role == "library"
+    return called.how != "construct"

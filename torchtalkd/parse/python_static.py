@@ -151,7 +151,8 @@ def text_of(node: Node, out: Outline, bound: Bound = NONE, *, beginning: bool = 
             if text is None and assigned.type == "string":
                 return _formatted(assigned, out, bound, beginning)
             return text if text is not None else _cut(assigned, out, bound)
-        return string_of(value, out) if value is not None else None
+        text = string_of(value, out)
+        return _formatted(value, out, bound, beginning) if text is None and value.type == "string" else text
     if node.type == "binary_operator":
         left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
         operator = node.child_by_field_name("operator")

@@ -45,6 +45,8 @@ class Kernel:
     line: int
     via: str = ""
     """The stub between the operator's function and this one."""
+    note: str = ""
+    """Of a composite: the operators that it calls."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -288,7 +290,9 @@ def _chain(view: View, packet: str) -> list[Kernel]:
     if not items:
         registered = registration_items(view, family, frozenset([family.full_name(entry)]))
         items = list(islice((item for item in registered if item.kind in _BODIES), MOST_KEYS))
-    return [Kernel(item.dispatch_key, item.symbol, item.file, item.line, item.via) for item in items]
+    return [
+        Kernel(item.dispatch_key, item.symbol, item.file, item.line, item.via, item.note) for item in items
+    ]
 
 
 def _served(row: trace_kernels.Row) -> tuple[str, ...]:

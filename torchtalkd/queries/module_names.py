@@ -103,28 +103,19 @@ def _alike(view: View, name: str) -> list[Found]:
 
 
 def containing(view: View, text: str) -> list[FiledDefinition]:
-    """The classes of all categories whose name contains a text, or without such other classes of the
-    library; ignoring case. Those that are it or begin with it come first, short names before long ones."""
+    """The classes of the library whose names contain a text, ignoring case. Those that are it or begin with
+    it come first, then those that a category lists, short names before long ones."""
     wanted = text.casefold()
-    if len(wanted.strip("_")) < _SHORTEST:
+    last = wanted.rpartition(".")[2]
+    if len(last.strip("_")) < _SHORTEST:
         return [one.definition for one in _bare(view, text) if one.definition.fact.kind == "class"]
     found = {
-        cls.id: cls
-        for category in view.rules.categories
-        for cls in category_classes(view, category, everywhere=True)
-        if wanted in (cls.fact.name.casefold() if "." in wanted else _last(cls).casefold())
+        d.id: d
+        for key in view.keys("py")
+        if last in key.casefold() and last in keys.last(key).casefold()
+        for d in view.of_kind(key, "class")
+        if d.file.role == "library" and wanted in d.fact.name.casefold()
     }
-    if not found:
-        last = wanted.rpartition(".")[2]
-        for key in view.keys("py"):
-            if last in keys.last(key).casefold():
-                found.update(
-                    (d.id, d)
-                    for d in view.definitions(key)
-                    if d.fact.kind == "class"
-                    and d.file.role == "library"
-                    and wanted in d.fact.name.casefold()
-                )
     return sorted(
         found.values(),
         key=lambda d: (_likeness(wanted, d), *_rank(view, d)[:3], len(_last(d)), _last(d), d.file.path),
