@@ -25,7 +25,7 @@ from torchtalkd.queries.edges import (
     operator_node,
     packet_node,
 )
-from torchtalkd.queries.trace_derivative import formula_functions
+from torchtalkd.queries.trace_derivative import FORMULA_SCOPES, formula_functions
 from torchtalkd.store.view import View
 
 
@@ -101,10 +101,15 @@ def formula_edges(view: View, derivative: FiledDefinition) -> Iterator[Edge]:
 
 
 def _formula_links(view: View, name: str) -> list[Link]:
+    """The functions that a formula's name means. Where torchgen makes a function of that name, only one of
+    autograd's own is nearer."""
     kept: dict[str, list[Link]] = view.kept.setdefault("formula_links", {})
     found = kept.get(name)
     if found is None:
-        found = kept[name] = formula_functions(view, name)
+        found = formula_functions(view, name)
+        if found and generated(view, _qualified(name)) is not None:
+            found = [link for link in found if link.definition.fact.name.startswith(f"{FORMULA_SCOPES[2]}::")]
+        kept[name] = found
     return found
 
 
