@@ -11,11 +11,12 @@ from typing import Final
 
 from torchtalkd import keys
 from torchtalkd.facts import FiledDefinition
-from torchtalkd.link import library_blocks, meaning, operators, stubs
+from torchtalkd.link import library_blocks, operators, stubs
 from torchtalkd.link.generated_names import generated
 from torchtalkd.link.operators import Family
 from torchtalkd.link.registered_by_hand import ByHand, registered_by_hand
 from torchtalkd.link.source import Link
+from torchtalkd.link.tensor_methods import method_of_tensor
 from torchtalkd.queries import trace_kernels, trace_layers
 from torchtalkd.queries.edges import (
     Edge,
@@ -94,7 +95,7 @@ def formula_edges(view: View, derivative: FiledDefinition) -> Iterator[Edge]:
         if other is not None:
             yield at_reference(other, "autograd", "declared", target, node)
     for last, line in _methods(derivative):
-        method = meaning.method_of_tensor(view, last)
+        method = method_of_tensor(view, last)
         other = packet_node(view, method.packet) if method is not None else None
         if other is not None:
             yield Edge(other, "autograd", "unique", derivative.file.path, line, 0, node)

@@ -11,9 +11,10 @@ from typing import Final
 
 from torchtalkd import keys
 from torchtalkd.facts import FiledDefinition, FiledReference
-from torchtalkd.link import meaning, python_names, python_reach, wrappers
+from torchtalkd.link import python_names, python_reach, wrappers
 from torchtalkd.link.library_blocks import target_functions
 from torchtalkd.link.operators import Family
+from torchtalkd.link.tensor_methods import method_of_tensor
 from torchtalkd.queries.edges import MOST_CANDIDATES, Edge, Hop, at_reference, packet_node
 from torchtalkd.store.view import View
 
@@ -120,7 +121,7 @@ def _ends(view: View, reference: FiledReference, body: FiledDefinition) -> Itera
         return
     for end in _methods(view, last):
         yield at_reference(end, "method", "candidate", reference, candidates=names)
-    operator = meaning.method_of_tensor(view, last)
+    operator = method_of_tensor(view, last)
     other = packet_node(view, operator.packet) if operator is not None else None
     if other is not None:
         yield at_reference(other, "method", "candidate", reference, candidates=names)
@@ -168,7 +169,7 @@ def _named_so(view: View, last: str) -> int:
     """How many things a method of an unknown receiver may be."""
     if view.count(keys.py(last), 64) >= 64:
         return 64
-    return len(_methods(view, last)) + (meaning.method_of_tensor(view, last) is not None)
+    return len(_methods(view, last)) + (method_of_tensor(view, last) is not None)
 
 
 _OP: Final = keys.space(keys.op(""))
