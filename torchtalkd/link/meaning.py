@@ -83,7 +83,8 @@ def _meaning(
             macros = _in_sight(facts, keys.macro(last), file)
             if macros:
                 return Meaning("macro", tuple(macros), "unique" if len(macros) == 1 else "candidate")
-    if not facts.count(key, 1) and not facts.count(keys.op(last), 1) and "_" not in last:
+    unknown = not facts.count(key, 1) and not facts.count(keys.op(last), 1)
+    if unknown and "_" not in last and "::" not in fact.name:
         return NOTHING
     applied = autograd.function_of(facts, reference, owner) if owner is not None else []
     if applied:
@@ -148,8 +149,13 @@ def _chosen(facts: Facts, found: Sequence[FiledDefinition], arguments: int) -> M
     called = [d for d in found if d.fact.kind in functions.BODIES]
     if not called:
         return _constructed(facts, found, arguments)
-    fitting = of_arity(called, arguments)
-    return _of("function", fitting)
+    constructs = all(_is_constructor(d.fact.name) for d in called)
+    return _of("construct" if constructs else "function", of_arity(called, arguments))
+
+
+def _is_constructor(name: str) -> bool:
+    around, _, last = name.rpartition("::")
+    return bool(around) and around.rpartition("::")[2] == last
 
 
 def _constructed(facts: Facts, classes: Sequence[FiledDefinition], arguments: int) -> Meaning:

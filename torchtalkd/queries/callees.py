@@ -25,6 +25,7 @@ from torchtalkd.queries.edges import (
 )
 from torchtalkd.queries.exact_edges import exact_callees, exact_ends
 from torchtalkd.queries.operator_edges import operator_edges, stub_edges
+from torchtalkd.queries.owners import inside_of
 from torchtalkd.queries.python_edges import bound_functions, python_callees
 from torchtalkd.store.view import View
 
@@ -49,17 +50,27 @@ def callees(view: View, node: FiledDefinition, *, crowded: bool = False) -> tupl
 def _callees(view: View, node: FiledDefinition, crowded: bool) -> Iterator[Edge]:
     family = family_of(view, node)
     if family is not None:
-        yield from operator_edges(view, family)
-        if node.fact.kind not in ("registration", "schema") or not (node.fact.detail or {}).get("lambda"):
-            return
-    if node.fact.kind in ("stub", "stub_kernel"):
+        for edge in operator_edges(view, family):
+            yield from _in_lambda(view, edge, crowded) if edge.hop == "registration" else (edge,)
+    elif node.fact.kind in ("stub", "stub_kernel"):
         yield from stub_edges(view, node.fact.name)
     elif node.fact.kind == "python_binding":
         yield from bound_functions(view, node)
+        for reference in inside_of(view, node):
+            if reference.fact.kind in CALLS:
+                yield from ends(view, reference, node, crowded=crowded)
     elif node.file.language == "python":
         yield from python_callees(view, node)
     elif not node.fact.declares:
         yield from _of_body(view, node, crowded)
+
+
+def _in_lambda(view: View, registration: Edge, crowded: bool) -> Iterator[Edge]:
+    """What the lambda of a registration calls is called by its operator."""
+    for reference in inside_of(view, registration.other):
+        if reference.fact.kind in CALLS:
+            for edge in ends(view, reference, registration.other, crowded=crowded):
+                yield edge._replace(hop="registration", through=registration.through)
 
 
 def _of_body(view: View, node: FiledDefinition, crowded: bool) -> Iterator[Edge]:
@@ -95,10 +106,14 @@ def ends(
         return
     kind = reference.fact.kind
     hop: Hop = "address" if kind == "address" else "launch" if kind == "launch" else _HOPS[meant.sort]
+    if meant.sort == "construct" and kind == "address":
+        # A class that is only named, as a template's argument: its objects may be made and called there.
+        yield from _objects(view, meant._replace(evidence="candidate"), reference, body)
+        return
     for end in meant.ends:
         yield at_reference(end, hop, meant.evidence, reference, candidates=meant.candidates)
     if meant.sort == "construct":
-        yield from _objects(view, meant, reference)
+        yield from _objects(view, meant, reference, body)
     elif meant.sort == "apply":
         yield from _backward(view, meant, reference)
     elif meant.sort == "function" and body.fact.kind not in structured.KINDS:
@@ -155,10 +170,12 @@ def uses_of(view: View, key: str) -> int:
     return found
 
 
-def _objects(view: View, meant: Meaning, reference: FiledReference) -> Iterator[Edge]:
-    """What runs when an object that is made here is called."""
+def _objects(view: View, meant: Meaning, reference: FiledReference, body: FiledDefinition) -> Iterator[Edge]:
+    """What runs when an object that is made here is called; not within its own class."""
     for cls in dict.fromkeys(members_of.class_of(view, end) for end in meant.ends):
-        for operator in members_of.call_operators(view, cls):
+        for operator in (
+            members_of.call_operators(view, cls) if cls != members_of.class_of(view, body) else ()
+        ):
             yield at_reference(operator, "functor", meant.evidence, reference)
 
 

@@ -151,7 +151,7 @@ def _by_hand(view: View, one: ByHand) -> Iterator[Edge]:
         yield at_definition(link.definition, "dispatcher", link.evidence, one.place, through)
     if one.made is None and not view.targets(one.place):
         # A lambda: the registration itself has the body.
-        yield at_definition(one.place, "dispatcher", "declared", one.place, through)
+        yield at_definition(one.place, "registration", "declared", one.place, through)
 
 
 def registered_links(view: View, place: FiledDefinition) -> Iterator[Link]:

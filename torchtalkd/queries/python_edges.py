@@ -16,6 +16,7 @@ from torchtalkd.link.library_blocks import target_functions
 from torchtalkd.link.operators import Family
 from torchtalkd.link.tensor_methods import method_of_tensor
 from torchtalkd.queries.edges import MOST_CANDIDATES, Edge, Hop, at_reference, packet_node
+from torchtalkd.queries.owners import owner_of
 from torchtalkd.store.view import View
 
 _CALLS: Final = ("call", "address", "launch", "method")
@@ -81,11 +82,6 @@ def bound_functions(view: View, binding: FiledDefinition) -> Iterator[Edge]:
                 yield at_reference(
                     link.definition, "python binding", link.evidence, target, binding.fact.name
                 )
-
-
-def owner_of(view: View, reference: FiledReference) -> FiledDefinition | None:
-    """The definition that a reference stands in."""
-    return view.definition(reference.owner) if reference.owner >= 0 else None
 
 
 def _ends(view: View, reference: FiledReference, body: FiledDefinition) -> Iterator[Edge]:
