@@ -89,15 +89,23 @@ def _of_body(view: View, node: FiledDefinition, crowded: bool) -> Iterator[Edge]
 def ends(
     view: View, reference: FiledReference, body: FiledDefinition, *, crowded: bool = False
 ) -> Iterator[Edge]:
-    """What a reference in a body of C++ leads to, by name. A macro leads to what its own body calls."""
+    """What a reference in a body of C++ leads to: exactly, where that was read at its name."""
+    meant = meaning.meaning(view, reference, body)
+    exact = exact_ends(view, reference, body) if meant.sort not in _BY_NAME_ALONE else None
+    if exact is not None:
+        yield from exact
+    else:
+        yield from ends_by_name(view, reference, body, crowded=crowded)
+
+
+def ends_by_name(
+    view: View, reference: FiledReference, body: FiledDefinition, *, crowded: bool = False
+) -> Iterator[Edge]:
+    """What a reference in a body of C++ leads to by name alone. A macro leads to what its own body calls."""
     meant = meaning.meaning(view, reference, body)
     if meant.sort == "stub":
         for edge in stub_edges(view, meant.name):
             yield at_reference(edge.other, "stub", edge.evidence, reference, edge.through)
-        return
-    exact = exact_ends(view, reference, body) if meant.sort not in _BY_NAME_ALONE else None
-    if exact is not None:
-        yield from exact
         return
     if meant.candidates > MOST_CANDIDATES and not crowded:
         return
@@ -125,8 +133,9 @@ def ends(
             yield at_reference(other, by, meant.evidence, reference, _through(meant), meant.candidates)
 
 
-_BY_NAME_ALONE: Final = ("macro", "apply")
-"""What a compiler's reading does not replace: it sees what is behind a macro, and Function<F>::apply."""
+_BY_NAME_ALONE: Final = ("macro", "apply", "stub")
+"""What a compiler's reading does not replace: it sees what is behind a macro, Function<F>::apply, and the
+call operator of a stub's class."""
 _HOPS: Final[dict[str, Hop]] = {
     "function": "call",
     "construct": "construct",
