@@ -120,6 +120,23 @@ class ExactFacts:
         )
         return [(path, json.loads(counts)) for n, path, counts in asked if self._exact_unit(n).valid]
 
+    def includes(self, since: int = 0) -> dict[int, list[str]]:
+        """What each file includes, as written: number of the file → names; with `since` only of files that
+        came after that revision. Reads the whole table of references, or those files' rows."""
+        found: dict[int, list[str]] = {}
+        db = self._source._db
+        asked = "SELECT id, name FROM reference WHERE kind = 'include'"
+        if not since:
+            answers = [db.execute(asked)]
+        else:
+            later = db.execute("SELECT id FROM file WHERE revision > ?", (since,)).fetchall()
+            found = {number: [] for (number,) in later}
+            answers = [db.execute(f"{asked} AND id BETWEEN ? AND ?", rows.ids_of(n)) for n in found]
+        for rows_of_files in answers:
+            for row_id, name in rows_of_files:
+                found.setdefault(row_id >> rows.ID_BITS, []).append(name)
+        return found
+
     # -- what an overlay answers otherwise
 
     @property
