@@ -12,6 +12,7 @@ from torchtalkd.compilation.configured import configure
 from torchtalkd.compilation.machine import Machine, machine
 from torchtalkd.compilation.made import made_units, unit_paths
 from torchtalkd.compilation.values import Commands
+from torchtalkd.compilation.versions import ready
 from torchtalkd.conventions.values import Conventions
 
 
@@ -32,6 +33,7 @@ def commands(
     cache cannot be written.
     """
     found = found or machine(root, conventions)
+    ready(made)
     configure(root, conventions.compilation.configured, conventions.rules.version, made)
     units = made_units(
         root, conventions, made, paths if paths is not None else unit_paths(root, conventions), found
