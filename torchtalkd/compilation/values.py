@@ -9,6 +9,8 @@ from typing import Final, Literal, NamedTuple, TypeAlias
 BESIDE: Final = "compilation"
 """The folder beside an index for what is made to read its tree exactly: configured and generated headers."""
 Kind: TypeAlias = Literal["cpp", "c", "cuda", "objcpp"]
+LANGUAGES: Final[dict[Kind, str]] = {"cpp": "c++", "c": "c", "cuda": "cuda", "objcpp": "objective-c++"}
+"""What `-x` calls them."""
 
 
 @dataclass(frozen=True, slots=True)
