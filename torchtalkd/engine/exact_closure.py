@@ -12,10 +12,13 @@ import os
 import posixpath
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from hashlib import blake2b
 from pathlib import Path
 from typing import Final, NamedTuple
 
-_INCLUDE: Final = re.compile(rb"^[ \t]*#[ \t]*(?:include(?:_next)?|import)[ \t]*[<\"]([^>\"\n]+)[>\"]", re.MULTILINE)
+_INCLUDE: Final = re.compile(
+    rb"^[ \t]*#[ \t]*(?:include(?:_next)?|import)[ \t]*[<\"]([^>\"\n]+)[>\"]", re.MULTILINE
+)
 
 
 class Closures(NamedTuple):
@@ -66,9 +69,7 @@ def closures(
         )
 
     paths = {number: path for path, number in files.items()}
-    direct = {
-        number: resolved(paths[number], names) for number, names in includes.items() if number in paths
-    }
+    direct = {number: resolved(paths[number], names) for number, names in includes.items() if number in paths}
     direct.update({numbers[path]: resolved(path, names) for path, names in generated.items()})
     return Closures(numbers, direct, _closed(numbers.values(), direct), first)
 
@@ -140,13 +141,24 @@ def members(bits: int) -> list[int]:
     return found
 
 
-def generated_includes(made: Path) -> dict[str, list[str]]:
-    """Each file in the folder of what was generated → what it includes. Reads them all."""
+class Generated(NamedTuple):
+    """A header that was made for a tree."""
+
+    includes: list[str]
+    digest: str
+    size: int
+
+
+def generated_headers(made: Path) -> dict[str, Generated]:
+    """The headers in the folder of what was generated, by absolute path. Reads them all: 0.9 s for the 7,000
+    of PyTorch."""
     found = {}
     for folder, _, names in os.walk(made):
         for name in names:
             if name.endswith((".h", ".hpp", ".inl", ".cuh")):
                 path = os.path.join(folder, name)
                 with open(path, "rb") as file:
-                    found[path] = [match.decode("utf-8", "replace") for match in _INCLUDE.findall(file.read())]
+                    data = file.read()
+                written = [match.decode("utf-8", "replace") for match in _INCLUDE.findall(data)]
+                found[path] = Generated(written, blake2b(data, digest_size=16).hexdigest(), len(data))
     return found

@@ -24,6 +24,17 @@ _BODY = "SELECT id, key, name, signature, digest, nth, same, usr, line FROM exac
 _REFERENCE = "SELECT body, usr, key, name, file, line, sites FROM exact_reference"
 
 
+class ExactRow(NamedTuple):
+    """Of what a file was read exactly."""
+
+    recipe: str
+    digest: str
+    closure: str
+    files: int
+    """What it may see but itself, as bits."""
+    revision: int
+
+
 class _Unit(NamedTuple):
     """A row of exact_unit that is true now."""
 
@@ -136,6 +147,27 @@ class ExactFacts:
             for row_id, name in rows_of_files:
                 found.setdefault(row_id >> rows.ID_BITS, []).append(name)
         return found
+
+    def exact_rows(self) -> dict[int, ExactRow]:
+        """What was read exactly, and of what: by number of the file."""
+        asked = self._source._db.execute(
+            "SELECT file, recipe, digest, closure, files, revision FROM exact_unit"
+        )
+        return {
+            number: ExactRow(recipe, digest, closure, int.from_bytes(files, "little"), revision)
+            for number, recipe, digest, closure, files, revision in asked
+        }
+
+    def with_bodies(self) -> frozenset[int]:
+        """The files with definitions that a compiler sees code in. Reads the whole table."""
+        asked = self._source._db.execute(
+            f"SELECT DISTINCT id >> {rows.ID_BITS} FROM definition WHERE body != 0"
+        )
+        return frozenset(number for (number,) in asked)
+
+    def replaced_since(self, revision: int) -> int:
+        """The files whose facts came after a revision, as bits."""
+        return self._replaced_since(revision)
 
     # -- what an overlay answers otherwise
 
