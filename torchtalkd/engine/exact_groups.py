@@ -44,7 +44,10 @@ def groups(
     there = [unit for unit in units if unit in known.numbers]
     if not there:
         return []
-    kept_out = _including(known, without)
+    bad = 0
+    for number in without:
+        bad |= 1 << number
+    kept_out = including(known, bad)
     patterns, where = _patterns(there, known, sizes, kept_out)
     parted: list[int] = []
     _part((1 << len(there)) - 1, patterns, parted)
@@ -95,11 +98,8 @@ def unguarded_twice(known: Closures, unguarded: Iterable[int]) -> list[int]:
     return [number for number, count in included.items() if count > 1]
 
 
-def _including(known: Closures, without: Iterable[int]) -> int:
-    """Bits of all files that may see one of some."""
-    wanted = 0
-    for number in without:
-        wanted |= 1 << number
+def including(known: Closures, wanted: int) -> int:
+    """All files that may see one of some, these among them, as bits."""
     found = wanted
     if wanted:
         for number, closed in known.closed.items():

@@ -169,11 +169,11 @@ def umbrellas(
     by_arguments: dict[tuple[str, ...], list[str]] = {}
     for path in sorted(headers):
         by_arguments.setdefault(known.wanted[path].arguments, []).append(path)
-    found = []
-    for arguments, paths in by_arguments.items():
-        for start in range(0, len(paths), most):
-            found.append((arguments, tuple(paths[start : start + most])))
-    return found
+    return [
+        (arguments, tuple(paths[start : start + most]))
+        for arguments, paths in by_arguments.items()
+        for start in range(0, len(paths), most)
+    ]
 
 
 def umbrella_text(known: Known, headers: Iterable[str]) -> str:

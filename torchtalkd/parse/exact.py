@@ -67,7 +67,11 @@ def read(
         walk = Walk(lib, names, is_wanted, cuda="cuda" in arguments)
         walk.run(parsed.unit)
         errors = _errors(parsed, root)
-        units = tuple(_unit(path, walk, errors) for path in sorted(wanted))
+        # Of several headers together each has the errors in its own text.
+        units = tuple(
+            _unit(path, walk, [e for e in errors if e.path == path] if headers else errors)
+            for path in sorted(wanted)
+        )
         return Read(units, errors)
 
 

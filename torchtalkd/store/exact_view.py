@@ -165,6 +165,10 @@ class ExactFacts:
         )
         return frozenset(number for (number,) in asked)
 
+    def path_of(self, number: int) -> str:
+        """The path of the file of a number; '' for none."""
+        return self._path(number)
+
     def replaced_since(self, revision: int) -> int:
         """The files whose facts came after a revision, as bits."""
         return self._replaced_since(revision)
