@@ -148,6 +148,11 @@ class ExactFacts:
                 found.setdefault(row_id >> rows.ID_BITS, []).append(name)
         return found
 
+    def exact_edges(self) -> int:
+        """How many pairs of a body and a function declared in the tree there are, true or not."""
+        asked = "SELECT count(*) FROM exact_reference WHERE file >= 0"
+        return int(self._source._db.execute(asked).fetchone()[0])
+
     def exact_rows(self) -> dict[int, ExactRow]:
         """What was read exactly, and of what: by number of the file."""
         asked = self._source._db.execute(
