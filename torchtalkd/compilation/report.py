@@ -37,6 +37,8 @@ class Report:
     """The compile_commands.json that is used."""
     units: dict[str, int]
     """Kind → files."""
+    left_out: dict[str, int]
+    """Kind → files of it that cannot be read on this machine."""
     variants: dict[str, int]
     """Variant → units, of those that have any."""
     made: int
@@ -78,6 +80,7 @@ def report(
         library=found.library.folder,
         database=told.database,
         units=dict(sorted(Counter(kinds.values()).items())),
+        left_out=dict[str, int](told.left_out.items()),
         variants=dict(sorted(Counter(unit.variant for unit in told.units if unit.variant).items())),
         made=sum(unit.source == "made" for unit in told.units),
         configured=tuple(one.name for one in recipe.configured if (made / one.name).is_file()),

@@ -89,8 +89,11 @@ def compile_lines(found: Report) -> Iterator[str]:
     if cuda.where:
         lacking = f"; without {', '.join(cuda.missing)}" if cuda.missing else ""
         yield f"CUDA: {cuda.version or 'headers'} from {cuda.where}{lacking}"
-    elif "cuda" in found.units:
-        yield "CUDA: no headers; a CUDA toolkit, or `pip install 'torchtalkd[cuda]'`, brings them"
+    elif count := found.left_out.get("cuda"):
+        brings = "a CUDA toolkit, or `pip install 'torchtalkd[cuda]'`, brings them"
+        yield f"CUDA: no headers, so {count:,} units are not read exactly; {brings}"
+    if count := found.left_out.get("objcpp"):
+        yield f"Objective-C++: {count:,} units are read exactly on macOS only"
     places = [f"{one.name} ({one.where})" for one in found.packages if one.where]
     if places:
         yield f"headers of others: {', '.join(places)}"
