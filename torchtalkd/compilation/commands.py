@@ -7,6 +7,7 @@ From its compile_commands.json where there is one, for the other units from the 
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -51,11 +52,14 @@ def commands(
         root, conventions, made, [path for path in listed if path not in known], found, bases=outside
     )
     units = sorted([*told, *others], key=lambda unit: (unit.path, unit.variant))
+    lacking = found.unreadable
+    left = {unit.path: unit.kind for unit in units if unit.kind in lacking}
     return Commands(
-        units=tuple(units),
+        units=tuple(unit for unit in units if unit.kind not in lacking),
         database=read.path if told or read.notes else "",
         off=found.off,
         notes=read.notes,
+        left_out=dict(Counter(left.values())),
         packages=found.packages,
         builtin=found.builtin,
         folders=(str(made), *found.cuda.folders, *outside),

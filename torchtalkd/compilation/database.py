@@ -1,8 +1,9 @@
 """What does a compile_commands.json say of the units of a tree?
 
-It is data from strangers: `flags.py` says what of it counts, no compiler that it names is run, and a file that
-is too large, no JSON, or no file at all costs a sentence and no more. The format is that of
-https://clang.llvm.org/docs/JSONCompilationDatabase.html. The tests are in `tests/test_compilation_database.py`.
+It is data from strangers: `flags.py` says what of it counts, no compiler that it names is run, and a file
+that is too large, no JSON, or no file at all costs a sentence and no more. The format is that of
+https://clang.llvm.org/docs/JSONCompilationDatabase.html. The tests are in
+`tests/test_compilation_database.py`.
 """
 
 from __future__ import annotations
@@ -17,7 +18,6 @@ from typing import Any, Final, NamedTuple
 
 from torchtalkd.compilation.flags import Translated, translated
 from torchtalkd.compilation.plain_files import is_within, plain_bytes
-from torchtalkd.compilation.values import Kind
 
 NAME: Final = "compile_commands.json"
 MOST_BYTES: Final = 200_000_000
@@ -182,8 +182,8 @@ def _without_outputs(words: list[str], folder: str, file: str) -> tuple[tuple[st
 
 
 def _place(file: str, root: str, build: Path) -> tuple[str, str] | None:
-    """The path from the root of a file that is compiled, and which copy of it that is ('' for itself); None for
-    one that is not the tree's."""
+    """The path from the root of a file that is compiled, and which copy of it that is ('' for itself); None
+    for one that is not the tree's."""
     copied = _COPY.fullmatch(file)
     if copied and is_within(file, build):
         original = os.path.join(root, os.path.relpath(copied.group(1), build))

@@ -1,4 +1,4 @@
-"""The program in which a generator of a tree runs: it gives up what the generator does not need, then runs it.
+"""The program in which a generator of a tree runs: it gives up what that does not need, then runs it.
 
     python -I -S fence.py LIMITS MODULE ARGUMENTS…
 

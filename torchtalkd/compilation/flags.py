@@ -52,10 +52,23 @@ intrinsics there are. None of them names a file."""
 _TO_THE_HOST: Final = ("-Xcompiler", "--compiler-options")
 """nvcc's: a list of flags, with commas, for the compiler of the host."""
 _TAKE_A_VALUE: Final = frozenset(
-    "-o -MF -MT -MQ -MJ -Xclang -Xlinker -Xassembler -Xpreprocessor -load -arch -target -isysroot --sysroot -L -l -T"
-    " -u -z -e -imacros -include-pch -idirafter -iprefix -iwithprefix -ccbin -gencode -Xptxas -Xnvlink -Xfatbin"
-    " -Xcudafe -mllvm -serialize-diagnostics --serialize-diagnostics -dumpbase -aux-info --config --output-file"
-    " --generate-code --gpu-architecture --gpu-code -code --compiler-bindir --options-file -optf".split()
+    {
+        *("-o", "-MF", "-MT", "-MQ", "-MJ", "-L", "-l", "-T", "-u", "-z", "-e", "-arch", "-target"),
+        *(
+            "-Xclang",
+            "-Xlinker",
+            "-Xassembler",
+            "-Xpreprocessor",
+            "-load",
+            "-mllvm",
+            "-isysroot",
+            "--sysroot",
+        ),
+        *("-imacros", "-include-pch", "-idirafter", "-iprefix", "-iwithprefix", "-dumpbase", "-aux-info"),
+        *("-serialize-diagnostics", "--serialize-diagnostics", "--config", "--output-file"),
+        *("-ccbin", "--compiler-bindir", "-gencode", "--generate-code", "--gpu-architecture", "--gpu-code"),
+        *("-code", "-Xptxas", "-Xnvlink", "-Xfatbin", "-Xcudafe"),
+    }
 )
 """Flags that are left out whose value may look like a flag."""
 _BY_ITSELF: Final = ("/usr/include", "/usr/local/include")

@@ -1,4 +1,4 @@
-"""The headers that a tree's own generator makes: run it, if the user trusts it, and only if its inputs changed.
+"""The headers that a tree's own generator makes: run it if the user trusts it and its inputs changed.
 
 What runs is code of the tree, the one exception to "a tree is data". So it runs only when the digest of all
 that it may import is the one that the user trusted (`torchtalkd trust PATH`), and it runs on a copy: what was
@@ -9,6 +9,7 @@ Where it fails, what was there stays. The tests are in `tests/test_generated.py`
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
@@ -66,6 +67,13 @@ def code_digest(root: Path, conventions: Conventions) -> str:
     return digest_of(code) if code and any(_is_there(generator, code) for generator in generators) else ""
 
 
+def what_runs(root: Path, conventions: Conventions) -> tuple[str, ...]:
+    """The modules of the tree that would run."""
+    generators = conventions.compilation.generators
+    code = read_files(root, _all(generators, "code"))
+    return tuple(generator.module for generator in generators if _is_there(generator, code))
+
+
 def standing(root: Path, conventions: Conventions, made: Path, trusted: str) -> Standing:
     """Whether the generated headers are there and as the tree is now. `trusted` is the digest that the user
     trusted for this root, '' for none. Reads files only."""
@@ -94,6 +102,8 @@ def generate(
             return Standing("failed", str(error), "", "")
         if found.state != "outdated":
             return found
+        for left in made.parent.glob("run-*"):
+            shutil.rmtree(left, ignore_errors=True)  # Of a run that was killed.
         started = time.monotonic()
         run = Path(tempfile.mkdtemp(prefix="run-", dir=made.parent))
         version = new_version(made)
@@ -219,10 +229,8 @@ def _ended(command: list[str], folder: Path, run: Path, seconds: int) -> str:
             return f"was stopped after {seconds} s"
         finally:
             # Also whatever it started and left behind.
-            try:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(process.pid, signal.SIGKILL)
-            except (ProcessLookupError, PermissionError):
-                pass  # There is nobody left.
             process.wait()
     if code == 0:
         return ""

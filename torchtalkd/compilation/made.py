@@ -130,7 +130,7 @@ def _arguments(
     flags = [*recipe.flags, *(one for rule in rules for one in rule.flags), *variant.flags]
     # What a unit's own rules say is looked into first.
     folders = dict.fromkeys([*(one for rule in reversed(rules) for one in rule.includes), *recipe.includes])
-    outside = [*(one for package, place in found for one in outside_folders(package, place)), *bases]
+    outside = [*bases, *(one for package, place in found for one in outside_folders(package, place))]
     if kind == "cuda" or any(rule.cuda for rule in rules):
         outside += machine.cuda.folders
     return (

@@ -58,6 +58,9 @@ class Commands:
     """Why no unit can be read exactly: no C++ standard library, no builtin headers. '' where they can."""
     notes: tuple[str, ...]
     """Whole sentences: what was left out, and why."""
+    left_out: dict[Kind, int]
+    """Files of kinds that cannot be read on this machine: CUDA without its headers, Objective-C++ without
+    Apple's. They are no units."""
     packages: tuple[Found, ...]
     builtin: Path | None
     """The folder of the compiler's own headers (its resource directory)."""

@@ -1,8 +1,9 @@
 """The folder of what was made for a tree, and how one version of it takes the place of another.
 
-`made` is a link to one of the folders beside it. A new version is put together whole, then the link is turned
-in one step: whoever follows it sees the old files or the new ones. A file that is the same in both is one file
-on the disk, with its time, so that what was read with it stays good. The tests are in `tests/test_generated.py`.
+`made` is a link to one of the folders beside it. A new version is put together whole, then the link is
+turned in one step: whoever follows it sees the old files or the new ones. A file that is the same in both is
+one file on the disk, with its time, so that what was read with it stays good. The tests are in
+`tests/test_generated.py`.
 """
 
 from __future__ import annotations
