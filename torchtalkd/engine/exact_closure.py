@@ -16,6 +16,8 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Final, NamedTuple
 
+ANY: Final = "*"
+"""How the facts write an include whose file a macro names."""
 _INCLUDE: Final = re.compile(
     rb"^[ \t]*#[ \t]*(?:include(?:_next)?|import)[ \t]*[<\"]([^>\"\n]+)[>\"]", re.MULTILINE
 )
@@ -32,6 +34,8 @@ class Closures(NamedTuple):
     closed: Mapping[int, int]
     """Bit → all that it may see, itself among it."""
     generated: int
+    anything: frozenset[int] = frozenset()
+    """Files that include what a macro names: they may see any file."""
 
     def of_tree(self, bits: int) -> int:
         """Those of a set that are files of the tree."""
@@ -68,10 +72,18 @@ def closures(
             [n for n in beside if n is not None] + [n for name in names for n in from_folders(name)]
         )
 
+    open_ended = [number for number, names in includes.items() if ANY in names]
     paths = {number: path for path, number in files.items()}
     direct = {number: resolved(paths[number], names) for number, names in includes.items() if number in paths}
     direct.update({numbers[path]: resolved(path, names) for path, names in generated.items()})
-    return Closures(numbers, direct, _closed(numbers.values(), direct), first)
+    closed = _closed(numbers.values(), direct)
+    wanted = 0
+    for number in open_ended:
+        wanted |= 1 << number
+    anything = (
+        frozenset(number for number, bits in closed.items() if bits & wanted) if wanted else frozenset()
+    )
+    return Closures(numbers, direct, closed, first, anything)
 
 
 def _closed(numbers: Iterable[int], direct: Mapping[int, frozenset[int]]) -> dict[int, int]:

@@ -16,6 +16,7 @@ from typing import Final, NamedTuple
 from torchtalkd.compilation import Commands, Unit
 from torchtalkd.engine.exact_closure import Closures, Generated, closures, members
 from torchtalkd.facts import File
+from torchtalkd.store.exact_rows import mask
 from torchtalkd.store.view import View
 
 READ_KINDS: Final = ("cpp", "c", "cuda")
@@ -47,11 +48,16 @@ class Known:
     includes: dict[int, list[str]]
     hashes: dict[int, int]
     """Of each file's path and bytes: the digest of a set is their sum."""
+    headers: int
+    """All files of C++ that are no units, as bits: what an include may mean whose file a macro names."""
 
     def closure(self, path: str) -> int:
         """The files that a file may see but itself, as bits."""
         number = self.files[path].id
-        return self.closures.closed.get(number, 0) & ~(1 << number)
+        found = self.closures.closed.get(number, 0)
+        if number in self.closures.anything:
+            found |= self.headers
+        return found & ~(1 << number)
 
     def closure_digest(self, path: str) -> str:
         """Of the paths and bytes of all these."""
@@ -98,7 +104,12 @@ def known(
     recipe = _recipes(root, made, reader, view.meta("parsers"))
     wanted = _units(commands.units, files, recipe)
     wanted.update(_headers(view, files, wanted, closed, recipe))
-    return Known(view.revision, root, files, wanted, closed, sizes, generated, includes, hashes)
+    headers = mask(
+        file.id
+        for path, file in files.items()
+        if file.language in ("cpp", "cuda") and (path not in wanted or wanted[path].header)
+    )
+    return Known(view.revision, root, files, wanted, closed, sizes, generated, includes, hashes, headers)
 
 
 def _folders(commands: Commands, root: str, made: str) -> list[str]:

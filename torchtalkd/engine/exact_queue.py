@@ -208,7 +208,7 @@ class Queue:
         """The precompiled header that serves a unit best: the largest that has nothing in it that the unit
         does not include by itself."""
         assert self._known is not None
-        closure = self._known.closure(item.wanted.path)
+        closure = self._known.closures.closed[item.wanted.number]
         fitting = [
             one
             for one in self._headers or ()
