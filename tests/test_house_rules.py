@@ -60,7 +60,7 @@ MAY_IMPORT: Mapping[str, str] = {
     "frontends": "facts queries",
     "frontends.host": "overlay spots queries store.view",
     "frontends.command": "facts queries frontends config cache bases roots index store.view wire"
-    " conventions harness snapshots link.includes",
+    " conventions harness snapshots link.includes compilation",
     "frontends.mcp": "facts queries frontends store.view",
     "frontends.lsp": "columns facts keys overlay queries frontends spots store.view store.overlaid",
     "daemon": "*",

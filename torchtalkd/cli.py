@@ -17,7 +17,7 @@ from types import ModuleType
 from typing import NoReturn
 
 from torchtalkd import __version__
-from torchtalkd.frontends.command import dispatcher_arguments, graph_arguments
+from torchtalkd.frontends.command import compile_arguments, dispatcher_arguments, graph_arguments
 from torchtalkd.frontends.command.harness_arguments import add_harness
 from torchtalkd.frontends.command.snapshot_arguments import add_snapshots
 
@@ -52,6 +52,7 @@ COMMANDS = {
     "harness show": "harness",
     "harness new": "harness_new",
     "harness verify": "harness_verify",
+    **compile_arguments.PLACES,
 }
 
 IN_DAEMON = {
@@ -247,6 +248,7 @@ def parser(first: str = "") -> argparse.ArgumentParser:
     init = command("init", "Remember a source tree")
     _tree(init, source_required=True)
     init.add_argument("--set-default", action="store_true", help="use it wherever no other tree is meant")
+    compile_arguments.init(init)
     _json(init)
 
     index = command("index", "Build an index").add_subparsers(
@@ -275,6 +277,7 @@ def parser(first: str = "") -> argparse.ArgumentParser:
 
     status = command("status", "Say what is indexed, what could not be read, and which daemon runs")
     status.add_argument("--socket", action="store_true", help="only print the path of the daemon's socket")
+    compile_arguments.status(status)
     _query(status)
 
     trace = command(
@@ -309,6 +312,10 @@ def parser(first: str = "") -> argparse.ArgumentParser:
         add(asking, _filled)
         _wait(asking)
         _query(asking)
+
+    for name, (about, add_to) in compile_arguments.COMMANDS.items():
+        add_to(deciding := command(name, about))
+        _json(deciding)
 
     add_harness(command, tree=_tree, json=_json, filled=_filled)
 
