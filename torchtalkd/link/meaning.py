@@ -75,14 +75,14 @@ def _meaning(
     if keys.space(fact.key) == _MACRO:
         macros = _macros(facts, fact.key, file)
         if macros:
-            return Meaning("macro", tuple(macros), "unique" if len(macros) == 1 else "candidate")
+            return _of_macros(macros)
         key = keys.cpp(fact.name)
     else:
         key = fact.key
         if "::" not in fact.name and fact.kind == "call":
             macros = _in_sight(facts, keys.macro(last), file)
             if macros:
-                return Meaning("macro", tuple(macros), "unique" if len(macros) == 1 else "candidate")
+                return _of_macros(macros)
     unknown = not facts.count(key, 1) and not facts.count(keys.op(last), 1)
     if unknown and "_" not in last and "::" not in fact.name:
         return NOTHING
@@ -109,6 +109,12 @@ def _meaning(
 def _macros(facts: Facts, key: str, file: File) -> list[FiledDefinition]:
     found = [d for d in facts.of_kind(key, "macro") if functions.visible(d, file)]
     return [d for d in found if d.file.id == file.id] or found
+
+
+def _of_macros(macros: Sequence[FiledDefinition]) -> Meaning:
+    """Several of one file are variants of one, each under its #if."""
+    one = len({d.file.id for d in macros}) == 1
+    return Meaning("macro", tuple(macros), "unique" if one else "candidate")
 
 
 def _in_sight(facts: Facts, key: str, file: File) -> list[FiledDefinition]:
