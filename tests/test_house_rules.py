@@ -67,7 +67,7 @@ MAY_IMPORT: Mapping[str, str] = {
     "frontends": "facts queries",
     "frontends.host": "overlay spots queries store.view",
     "frontends.command": "facts queries frontends config cache bases roots index store.view wire"
-    " conventions harness snapshots link.includes registration doctor",
+    " conventions harness snapshots link.includes compilation registration doctor",
     "frontends.mcp": "facts queries frontends store.view",
     "frontends.lsp": "columns facts keys overlay queries frontends spots store.view store.overlaid",
     "daemon": "*",

@@ -19,6 +19,7 @@ from typing import NoReturn
 from torchtalkd import __version__
 from torchtalkd.frontends.command import (
     agent_arguments,
+    compile_arguments,
     dispatcher_arguments,
     graph_arguments,
     python_arguments,
@@ -56,14 +57,9 @@ COMMANDS = {
     "stop": "daemons",
     "restart": "daemons",
     "logs": "daemons",
-    "trace": "ask",
-    "search": "ask",
-    "dispatch": "ask",
-    "ops": "ask",
-    "problems": "ask",
-    "graph": "ask",
-    "modules": "ask",
-    "tests": "ask",
+    **dict.fromkeys(
+        ("trace", "search", "dispatch", "ops", "problems", "graph", "modules", "tests"), "ask"
+    ),
     "harness list": "harness listed",
     "harness show": "harness",
     "harness new": "harness_new",
@@ -71,6 +67,7 @@ COMMANDS = {
     "mcp-config": "agents config",
     "cursor-add": "agents cursor",
     "doctor": "doctor",
+    **compile_arguments.PLACES,
 }
 
 IN_DAEMON = {
@@ -267,6 +264,7 @@ def parser(first: str = "") -> argparse.ArgumentParser:
     init = command("init", "Remember a source tree")
     _tree(init, source_required=True)
     init.add_argument("--set-default", action="store_true", help="use it wherever no other tree is meant")
+    compile_arguments.init(init)
     _json(init)
 
     index = command("index", "Build an index").add_subparsers(
@@ -295,6 +293,7 @@ def parser(first: str = "") -> argparse.ArgumentParser:
 
     status = command("status", "Say what is indexed, what could not be read, and which daemon runs")
     status.add_argument("--socket", action="store_true", help="only print the path of the daemon's socket")
+    compile_arguments.status(status)
     _query(status)
 
     trace = command(
@@ -335,6 +334,9 @@ def parser(first: str = "") -> argparse.ArgumentParser:
 
     for name, (about, take) in agent_arguments.COMMANDS.items():
         take(command(name, about), _tree, _json)
+    for name, (about, add_to) in compile_arguments.COMMANDS.items():
+        add_to(deciding := command(name, about))
+        _json(deciding)
 
     add_harness(command, tree=_tree, json=_json, filled=_filled)
 

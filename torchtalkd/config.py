@@ -10,6 +10,12 @@ tables `[torchtalkd]` and `[torchtalkd.sources]`; everything else in it belongs 
     [torchtalkd.sources]
     "/src/pytorch" = "pytorch"        # root = harness
 
+    [torchtalkd.compile_commands]
+    "/src/pytorch" = "/build/compile_commands.json"
+
+    [torchtalkd.trusted]
+    "/src/pytorch" = "deacb4…"        # digest of the code that may run to generate its headers
+
 A change edits single lines of the text, so comments and foreign keys stay as they are, and
 is written only if the new text reads back as exactly what was wanted. The tests are in
 `tests/test_config.py`.
@@ -30,6 +36,10 @@ from typing import Any, NamedTuple
 
 _OURS = "torchtalkd"
 _SOURCES = "torchtalkd.sources"
+TRUSTED = "trusted"
+COMPILE_COMMANDS = "compile_commands"
+_OF_A_ROOT = (TRUSTED, COMPILE_COMMANDS)
+"""Tables with something to remember of a root besides its harness."""
 
 
 class ConfigError(Exception):
@@ -43,6 +53,10 @@ class Config(NamedTuple):
     """The root that is meant when nothing else says one."""
     sources: Mapping[str, str] = {}
     """Roots that `init` remembered, with the harness of each ('': whatever fits)."""
+    trusted: Mapping[str, str] = {}
+    """Root → digest of the code of its own that the user lets run (`compilation.generated`)."""
+    compile_commands: Mapping[str, str] = {}
+    """Root → the compile_commands.json that `init` was given for it."""
 
 
 def config_path(environ: Mapping[str, str]) -> Path:
@@ -70,9 +84,13 @@ def read_config(environ: Mapping[str, str]) -> Config:
         raise ConfigError(f"{path}: [{_OURS}] default must be a string and [{_SOURCES}] a table of strings")
     if any(not isinstance(harness, str) for harness in sources.values()):
         raise ConfigError(f"{path}: [{_SOURCES}] must give a harness, as a string, for each root")
+    tables = {name: ours.get(name, {}) for name in _OF_A_ROOT} if isinstance(ours, dict) else {}
+    for name, table in tables.items():
+        if not isinstance(table, dict) or any(not isinstance(value, str) for value in table.values()):
+            raise ConfigError(f"{path}: [{_OURS}.{name}] must be a table of strings")
     if not default and isinstance(theirs := raw.get("source"), dict):
         default = theirs.get("pytorch_source") if isinstance(theirs.get("pytorch_source"), str) else ""
-    return Config(default or "", sources)
+    return Config(default or "", sources, **tables)
 
 
 def read_idle_seconds(environ: Mapping[str, str]) -> float:
@@ -94,14 +112,24 @@ def remember_source(environ: Mapping[str, str], root: str, harness: str, *, defa
         _write(path, text)
 
 
+def remember_of_root(environ: Mapping[str, str], table: str, root: str, value: str | None) -> None:
+    """Writes what `TRUSTED` or `COMPILE_COMMANDS` says of a root; None takes it out. Raises ConfigError,
+    OSError."""
+    with _locked(config_path(environ)) as path:
+        _write(path, _with_key(path, _text(path), f"{_OURS}.{table}", root, value))
+
+
 def forget_source(environ: Mapping[str, str], root: str) -> bool:
     """Takes a root out of the file; False if it was not in it. Raises ConfigError, OSError."""
     config = read_config(environ)
     ours = _parsed(config_path(environ), _text(config_path(environ))).get(_OURS, {})
-    if root not in config.sources and ours.get("default") != root:
+    others = [name for name in _OF_A_ROOT if root in getattr(config, name)]
+    if root not in config.sources and ours.get("default") != root and not others:
         return False
     with _locked(config_path(environ)) as path:
         text = _with_key(path, _text(path), _SOURCES, root, None)
+        for name in others:
+            text = _with_key(path, text, f"{_OURS}.{name}", root, None)
         if ours.get("default") == root:
             text = _with_key(path, text, _OURS, "default", None)
         _write(path, text)

@@ -7,7 +7,20 @@ compile_commands.json or, without one, from the manifest; `machine` says what th
 """
 
 from torchtalkd.compilation.commands import commands
+from torchtalkd.compilation.generated import generate, standing
 from torchtalkd.compilation.machine import Machine, machine
+from torchtalkd.compilation.made import include_folders
 from torchtalkd.compilation.values import Commands, Found, Unit, made_folder
 
-__all__ = ["Commands", "Found", "Machine", "Unit", "commands", "machine", "made_folder"]
+__all__ = [
+    "Commands",
+    "Found",
+    "Machine",
+    "Unit",
+    "commands",
+    "generate",
+    "include_folders",
+    "machine",
+    "made_folder",
+    "standing",
+]

@@ -7,6 +7,7 @@ Looks at the disk and at lists of installed files; runs nothing. The tests are i
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
@@ -16,7 +17,7 @@ from torchtalkd.compilation.cuda import Cuda, cuda
 from torchtalkd.compilation.installed import site_folders
 from torchtalkd.compilation.packages import packages
 from torchtalkd.compilation.standard_library import StandardLibrary, standard_library
-from torchtalkd.compilation.values import Found
+from torchtalkd.compilation.values import Found, Kind
 from torchtalkd.conventions.values import Conventions
 
 
@@ -29,6 +30,12 @@ class Machine(NamedTuple):
     library: StandardLibrary
     cuda: Cuda
     packages: tuple[Found, ...]
+
+    @property
+    def unreadable(self) -> frozenset[Kind]:
+        """Kinds of units that no machine without the headers of their system can read."""
+        kinds: set[Kind] = set() if self.cuda.where else {"cuda"}
+        return frozenset(kinds if sys.platform == "darwin" else kinds | {"objcpp"})
 
     @property
     def off(self) -> str:
@@ -51,6 +58,6 @@ def machine(root: Path, conventions: Conventions, environ: Mapping[str, str] = o
         release,
         builtin_headers(sites, release),
         standard_library(),
-        cuda(sites, environ),
+        cuda(sites, environ, release),
         tuple(packages(root, conventions.compilation.packages, sites)),
     )

@@ -17,7 +17,7 @@ from typing import Final
 from torchtalkd.compilation.flags import allowed
 from torchtalkd.compilation.machine import Machine
 from torchtalkd.compilation.packages import outside_folders
-from torchtalkd.compilation.values import Kind, Unit
+from torchtalkd.compilation.values import LANGUAGES, Kind, Unit
 from torchtalkd.conventions.compiling import Compilation, UnitRule, Variant
 from torchtalkd.conventions.files import ignored, language_of, role_of
 from torchtalkd.conventions.globs import matches, union
@@ -33,8 +33,6 @@ _KINDS: Final[dict[str, Kind]] = {
     ".mm": "objcpp",
 }
 """What a compiler is called for, by ending. Anything else is taken in by these."""
-LANGUAGES: Final[dict[Kind, str]] = {"cpp": "c++", "c": "c", "cuda": "cuda", "objcpp": "objective-c++"}
-"""What `-x` calls them."""
 _C_STANDARD: Final = "gnu11"
 
 
@@ -84,9 +82,10 @@ def made_units(
     paths: Iterable[str],
     machine: Machine,
     processor: str = platform.machine(),
+    bases: tuple[str, ...] = (),
 ) -> list[Unit]:
     """The units at `paths`, each in all of its variants, by path. `made` is the folder of what was
-    generated and configured, which mirrors the tree."""
+    generated and configured, which mirrors the tree; `bases` are include folders of other frameworks."""
     recipe = conventions.compilation
     units = []
     shared: dict[object, tuple[str, ...]] = {}
@@ -104,7 +103,7 @@ def made_units(
             hint = "+".join([kind, *(rule.id for rule in rules), *([variant.name] if variant.name else ())])
             key = (hint, found)
             if key not in shared:
-                shared[key] = _arguments(root, recipe, made, kind, rules, variant, found, machine)
+                shared[key] = _arguments(root, recipe, made, kind, rules, variant, found, machine, bases)
             units.append(Unit(path, variant.name, shared[key], kind, hint, "made"))
     return units
 
@@ -123,6 +122,7 @@ def _arguments(
     variant: Variant,
     wanted: tuple[int, ...],
     machine: Machine,
+    bases: tuple[str, ...],
 ) -> tuple[str, ...]:
     found = [(recipe.packages[n], machine.packages[n]) for n in wanted if machine.packages[n].where]
     defines = [*recipe.defines, *(one for rule in rules for one in rule.defines), *variant.defines]
@@ -130,17 +130,27 @@ def _arguments(
     flags = [*recipe.flags, *(one for rule in rules for one in rule.flags), *variant.flags]
     # What a unit's own rules say is looked into first.
     folders = dict.fromkeys([*(one for rule in reversed(rules) for one in rule.includes), *recipe.includes])
-    outside = [*(one for package, place in found for one in outside_folders(package, place))]
+    outside = [*bases, *(one for package, place in found for one in outside_folders(package, place))]
     if kind == "cuda" or any(rule.cuda for rule in rules):
         outside += machine.cuda.folders
     return (
         *base_arguments(kind, machine),
         f"-std={_C_STANDARD if kind == 'c' else recipe.standard}",
         *(f"-D{define}" for define in defines),
-        *(f"-I{top / folder if folder else top}" for folder in folders for top in (made, root)),
+        *include_flags(folders, made, root),
         *allowed(flags, root),
         *(argument for folder in dict.fromkeys(outside) for argument in ("-isystem", folder)),
     )
+
+
+def include_flags(folders: Iterable[str], made: Path, root: Path) -> list[str]:
+    """What a unit is told of the tree's own include folders, each in what was made and in the tree."""
+    return [f"-I{folder}" for folder in include_folders(folders, made, root)]
+
+
+def include_folders(folders: Iterable[str], made: Path, root: Path) -> list[str]:
+    """The tree's own include folders: what a tree that depends on it is given, too."""
+    return [str(top / folder if folder else top) for folder in folders for top in (made, root)]
 
 
 def base_arguments(kind: Kind, machine: Machine) -> tuple[str, ...]:

@@ -9,6 +9,8 @@ from typing import Final, Literal, NamedTuple, TypeAlias
 BESIDE: Final = "compilation"
 """The folder beside an index for what is made to read its tree exactly: configured and generated headers."""
 Kind: TypeAlias = Literal["cpp", "c", "cuda", "objcpp"]
+LANGUAGES: Final[dict[Kind, str]] = {"cpp": "c++", "c": "c", "cuda": "cuda", "objcpp": "objective-c++"}
+"""What `-x` calls them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +58,9 @@ class Commands:
     """Why no unit can be read exactly: no C++ standard library, no builtin headers. '' where they can."""
     notes: tuple[str, ...]
     """Whole sentences: what was left out, and why."""
+    left_out: dict[Kind, int]
+    """Files of kinds that cannot be read on this machine: CUDA without its headers, Objective-C++ without
+    Apple's. They are no units."""
     packages: tuple[Found, ...]
     builtin: Path | None
     """The folder of the compiler's own headers (its resource directory)."""

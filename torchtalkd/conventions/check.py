@@ -18,8 +18,10 @@ from typing import Any, Final
 
 from torchtalkd import facts
 from torchtalkd.conventions import values
-from torchtalkd.conventions.globs import glob_fault, path_fault
+from torchtalkd.conventions.errors import FieldError
+from torchtalkd.conventions.globs import glob_fault
 from torchtalkd.conventions.lines import FieldPath
+from torchtalkd.conventions.path_rules import COMPILING, check_runs_nothing, globs, paths
 from torchtalkd.conventions.versions import condition_fault
 
 FORMAT: Final = 1
@@ -56,18 +58,12 @@ _NOT_WRITTEN: Final = {
 _NOT_IN_RELEASE: Final = {"format", "name", "extends", "detect", "detect_text", "version_files", RELEASE}
 
 
-class FieldError(Exception):
-    """What is wrong, and in which field; `load.py` adds the file and the line."""
-
-    def __init__(self, path: FieldPath, message: str) -> None:
-        super().__init__(path, message)
-        self.path = path
-        self.message = message
-
-
-def check(raw: Mapping[str, Any]) -> None:
-    """Raise FieldError for the first mistake in one manifest's own tables."""
+def check(raw: Mapping[str, Any], *, of_a_tree: bool = False) -> None:
+    """Raise FieldError for the first mistake in one manifest's own tables. `of_a_tree`: it lies in a tree,
+    which is a stranger's, so it may not say what is to run."""
     _check_format(raw)
+    if of_a_tree:
+        check_runs_nothing(raw, RELEASE)
     fields = _top_fields()
     _known_fields(raw, [*fields, RELEASE], (), "a manifest")
     for name, value in raw.items():
@@ -254,24 +250,6 @@ def _one_of(what: str, allowed: Iterable[str]) -> Callable[[Any, FieldPath], Non
     return rule
 
 
-def _globs(value: Any, path: FieldPath) -> None:
-    patterns = [value] if isinstance(value, str) else value
-    for index, pattern in enumerate(patterns):
-        fault = glob_fault(pattern)
-        if fault:
-            raise FieldError(
-                path if isinstance(value, str) else (*path, index), f"bad pattern '{pattern}': {fault}"
-            )
-
-
-def _paths(value: Any, path: FieldPath) -> None:
-    for key, item in enumerate(value) if not isinstance(value, dict) else ((name, name) for name in value):
-        for one in item.split("|"):
-            fault = path_fault(one)
-            if fault:
-                raise FieldError((*path, key), f"bad path '{one}': {fault}")
-
-
 def _language_keys(value: dict[str, str], path: FieldPath) -> None:
     for key in value:
         if "/" in key:
@@ -319,24 +297,25 @@ _RULES: Final[dict[str, Callable[[Any, FieldPath], None]]] = {
     "extends": _harness_names,
     "depends_on": _harness_names,
     "expected_minimums": _minimums,
-    "detect": _paths,
-    "detect_text": _paths,
-    "version_files": _paths,
-    "files.ignore": _globs,
-    "files.tests": _globs,
-    "files.templates": _globs,
-    "files.generated": _globs,
+    "detect": paths,
+    "detect_text": paths,
+    "version_files": paths,
+    "files.ignore": globs,
+    "files.tests": globs,
+    "files.templates": globs,
+    "files.generated": globs,
     "files.languages": _language_keys,
     "files.languages.*": _one_of("language", LANGUAGES),
     "files.max_bytes": _positive,
+    **COMPILING,
     "cpp.shapes.shape": _one_of("shape", SHAPES),
-    "cpp.stub_rules.pattern": _globs,
-    "python.roots": _paths,
+    "cpp.stub_rules.pattern": globs,
+    "python.roots": paths,
     "python.bindings.kind": _one_of("kind", typing.get_args(facts.Kind)),
     "python.bindings.operand_space": _one_of("operand space", OPERAND_SPACES),
-    "python.bindings.paths": _globs,
-    "python.registries.paths": _globs,
-    "python.layers.pattern": _globs,
+    "python.bindings.paths": globs,
+    "python.registries.paths": globs,
+    "python.layers.pattern": globs,
     "python.layers.kind": _one_of("kind", typing.get_args(facts.Kind)),
 }
 """What a field must fulfil beyond its type, by its path without positions."""

@@ -90,8 +90,10 @@ class Generator:
     """Files and folders of the tree that it may import, patterns allowed: what trust is asked for."""
     inputs: tuple[str, ...] = ()
     """What else it reads."""
-    packages: tuple[str, ...] = ("yaml",)
-    """Installed Python packages that it may import."""
+    inside: bool = False
+    """Run from the copy of the tree; else from an empty folder."""
+    packages: tuple[str, ...] = ("yaml", "typing_extensions")
+    """Installed Python packages that it may import. The second is of the standard library's newer parts."""
     makes: tuple[str, ...] = ()
     """Files without which it has failed."""
     headers: tuple[str, ...] = ()

@@ -1,6 +1,8 @@
-"""The one error of this package: a manifest that cannot be used, and where."""
+"""The errors of this package: a manifest that cannot be used, and where; a field that is wrong."""
 
 from __future__ import annotations
+
+from torchtalkd.conventions.lines import FieldPath
 
 
 class ManifestError(Exception):
@@ -20,3 +22,12 @@ class ManifestError(Exception):
         if not self.path:
             return self.message
         return f"{self.path}:{self.line}: {self.message}" if self.line else f"{self.path}: {self.message}"
+
+
+class FieldError(Exception):
+    """What is wrong, and in which field; `load.py` adds the file and the line."""
+
+    def __init__(self, path: FieldPath, message: str) -> None:
+        super().__init__(path, message)
+        self.path = path
+        self.message = message

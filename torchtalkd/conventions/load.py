@@ -22,8 +22,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from torchtalkd.conventions.check import RELEASE, FieldError, build, check, identity, listed, nearest
-from torchtalkd.conventions.errors import ManifestError
+from torchtalkd.conventions.check import RELEASE, build, check, identity, listed, nearest
+from torchtalkd.conventions.errors import FieldError, ManifestError
 from torchtalkd.conventions.lines import line_of
 from torchtalkd.conventions.values import Conventions
 from torchtalkd.conventions.versions import version_matches, version_of
@@ -168,7 +168,7 @@ def _source(path: str, text: str, default_name: str) -> Source:
     except RecursionError as error:
         raise ManifestError(path, 0, "nested too deeply") from error
     try:
-        check(raw)
+        check(raw, of_a_tree=path.endswith(TREE_MANIFEST))
     except FieldError as fault:
         raise ManifestError(path, line_of(text, fault.path), fault.message) from fault
     name = raw.get("name") or next(iter(listed(raw.get("extends"))), default_name)

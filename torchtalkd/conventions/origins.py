@@ -56,7 +56,7 @@ def origins(name: str, *, tree: Path | None = None) -> list[Setting]:
     return sorted(found.values(), key=place)
 
 
-_TABLES = ("files", "cpp", "python", "operators", "link", "expected_minimums")
+_TABLES = ("files", "cpp", "python", "operators", "compilation", "link", "expected_minimums")
 """Shown after the plain fields, as TOML wants them written."""
 
 

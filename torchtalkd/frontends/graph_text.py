@@ -68,7 +68,8 @@ def _certainty(answer: GraphAnswer) -> str:
 def _starts(answer: GraphAnswer) -> Iterator[str]:
     starts = [node for node in answer.nodes if not node.level]
     for node in starts[:4]:
-        yield f"{node.file}:{node.line}  {node.name}  {node.kind}"
+        itself = f"  (calls itself at :{node.ways[0].line})" if node.ways else ""
+        yield f"{node.file}:{node.line}  {node.name}  {node.kind}{itself}"
     if len(starts) > 4:
         yield f"… and {len(starts) - 4} more definitions"
 

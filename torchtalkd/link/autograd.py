@@ -45,14 +45,18 @@ def function_of(facts: Facts, reference: FiledReference, body: FiledDefinition) 
 def methods(
     facts: Facts, function: FiledDefinition, names: Iterable[str] = ("forward", "backward")
 ) -> list[FiledDefinition]:
-    """The bodies of an autograd function's own methods."""
-    return [
-        definition
-        for name in names
-        for definition in facts.named(keys.cpp(name), f"{function.fact.name}::{name}")
-        if not definition.fact.declares and definition.fact.kind == "function"
-        and definition.file.id == function.file.id
-    ]  # fmt: skip
+    """The bodies of an autograd function's own methods: those of its file, as classes of one name may be
+    local to several; else those of another, where a header declares the class."""
+    found = []
+    for name in names:
+        bodies = [
+            d
+            for d in facts.named(keys.cpp(name), f"{function.fact.name}::{name}")
+            if not d.fact.declares and d.fact.kind == "function"
+        ]
+        own = [d for d in bodies if d.file.id == function.file.id]
+        found.extend(own or [d for d in bodies if not function.fact.local and not d.fact.local])
+    return found
 
 
 def appliers(facts: Facts, function: FiledDefinition) -> list[FiledDefinition]:

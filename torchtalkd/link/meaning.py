@@ -19,14 +19,15 @@ from torchtalkd.link import (
     functions,
     includes,
     members_of,
-    operators,
-    overload,
     seen,
     structured,
     stubs,
 )
+from torchtalkd.link.arity import of_arity, takes
 from torchtalkd.link.generated_names import Generated, generated
+from torchtalkd.link.scopes import scopes_of
 from torchtalkd.link.source import Evidence, Facts
+from torchtalkd.link.tensor_methods import method_of_tensor, operator_takes
 
 Sort: TypeAlias = Literal["function", "construct", "apply", "method", "stub", "operator", "macro"]
 MANY: Final = 64
@@ -74,15 +75,16 @@ def _meaning(
     if keys.space(fact.key) == _MACRO:
         macros = _macros(facts, fact.key, file)
         if macros:
-            return Meaning("macro", tuple(macros), "unique" if len(macros) == 1 else "candidate")
+            return _of_macros(macros)
         key = keys.cpp(fact.name)
     else:
         key = fact.key
         if "::" not in fact.name and fact.kind == "call":
             macros = _in_sight(facts, keys.macro(last), file)
             if macros:
-                return Meaning("macro", tuple(macros), "unique" if len(macros) == 1 else "candidate")
-    if not facts.count(key, 1) and not facts.count(keys.op(last), 1) and "_" not in last:
+                return _of_macros(macros)
+    unknown = not facts.count(key, 1) and not facts.count(keys.op(last), 1)
+    if unknown and "_" not in last and "::" not in fact.name:
         return NOTHING
     applied = autograd.function_of(facts, reference, owner) if owner is not None else []
     if applied:
@@ -107,6 +109,12 @@ def _meaning(
 def _macros(facts: Facts, key: str, file: File) -> list[FiledDefinition]:
     found = [d for d in facts.of_kind(key, "macro") if functions.visible(d, file)]
     return [d for d in found if d.file.id == file.id] or found
+
+
+def _of_macros(macros: Sequence[FiledDefinition]) -> Meaning:
+    """Several of one file are variants of one, each under its #if."""
+    one = len({d.file.id for d in macros}) == 1
+    return Meaning("macro", tuple(macros), "unique" if one else "candidate")
 
 
 def _in_sight(facts: Facts, key: str, file: File) -> list[FiledDefinition]:
@@ -147,8 +155,13 @@ def _chosen(facts: Facts, found: Sequence[FiledDefinition], arguments: int) -> M
     called = [d for d in found if d.fact.kind in functions.BODIES]
     if not called:
         return _constructed(facts, found, arguments)
-    fitting = of_arity(called, arguments)
-    return _of("function", fitting)
+    constructs = all(_is_constructor(d.fact.name) for d in called)
+    return _of("construct" if constructs else "function", of_arity(called, arguments))
+
+
+def _is_constructor(name: str) -> bool:
+    around, _, last = name.rpartition("::")
+    return bool(around) and around.rpartition("::")[2] == last
 
 
 def _constructed(facts: Facts, classes: Sequence[FiledDefinition], arguments: int) -> Meaning:
@@ -255,31 +268,6 @@ def _method(facts: Facts, key: str, file: File, arguments: int) -> Meaning:
     return Meaning("method", tuple(ends), "unique" if certain else "candidate", "", operator, count)
 
 
-def operator_takes(facts: Facts, operator: Generated, arguments: int) -> bool:
-    """Whether an overload of an operator, called as a method of a tensor, can take so many arguments."""
-    if arguments < 0:
-        return True
-    for name in operator.overloads:
-        entry = operators.entry(facts, name)
-        parameters = [p for p in operators.inputs(entry.fact.signature) if p != "*"] if entry else []
-        needed = sum("=" not in parameter for parameter in parameters)
-        if needed - 1 <= arguments <= len(parameters) - 1:
-            return True
-    return False
-
-
-def method_of_tensor(facts: Facts, last: str) -> Generated | None:
-    """The operator that is a method of at::Tensor of a name; None where that is a plain member."""
-    found = generated(facts, f"at::Tensor::{last}")
-    if found is None or any(facts.named(keys.cpp(last), f"{cls}::{last}") for cls in PLAIN_MEMBERS):
-        return None
-    entries = [operators.entry(facts, name) for name in found.overloads]
-    has = any(e is not None and "method" in ((e.fact.detail or {}).get("variants") or ()) for e in entries)
-    return found if has else None
-
-
-PLAIN_MEMBERS: Final = ("at::TensorBase", "at::Tensor")
-"""Classes whose own methods are not operators (aten/src/ATen/core/TensorBase.h)."""
 STANDARD_MEMBERS: Final = frozenset(
     """
     append assign at back begin bind c_str capacity clear close compare copy count data detach
@@ -295,7 +283,6 @@ STANDARD_MEMBERS: Final = frozenset(
 
 # -- shared
 
-_CPP: Final = keys.space(keys.cpp(""))
 _MACRO: Final = keys.space(keys.macro(""))
 
 
@@ -308,39 +295,3 @@ def stub_places(facts: Facts, stub: str) -> tuple[FiledDefinition, ...]:
     ]
     ranked = sorted(named, key=lambda d: (d.fact.kind != "stub", d.fact.declares))
     return tuple(ranked[:1])
-
-
-def scopes_of(facts: Facts, reference: FiledReference, owner: FiledDefinition | None) -> list[str]:
-    """The namespaces that a name is looked up in, innermost first."""
-    around = owner
-    while around is not None:
-        is_function = around.fact.kind in functions.BODIES and around.file.language != "python"
-        if is_function or ("::" in around.fact.name and keys.space(around.fact.key) == _CPP):
-            return functions.enclosing(around.fact.name)
-        namespace = str((around.fact.detail or {}).get("namespace") or "")
-        if namespace:
-            return functions.enclosing(f"{namespace}::x")
-        around = facts.scope(around)
-    near = [
-        d
-        for d in facts.definitions_in(reference.file)
-        if d.fact.kind in ("function", "class", "stub", "structured_impl") and "::" in d.fact.name
-    ]
-    near.sort(key=lambda d: abs(d.fact.line - reference.fact.line))
-    return functions.enclosing(near[0].fact.name) if near else [""]
-
-
-def of_arity(found: Sequence[FiledDefinition], arguments: int) -> list[FiledDefinition]:
-    """Those that can take so many arguments; all, where none can or the number is not known."""
-    if arguments < 0 or len(found) < 2:
-        return list(found)
-    return [definition for definition in found if takes(definition, arguments)] or list(found)
-
-
-def takes(definition: FiledDefinition, arguments: int) -> bool:
-    """Whether a function can take so many arguments, by its parameter list; -1: their number is not known."""
-    signature = definition.fact.signature
-    if arguments < 0 or "..." in signature:
-        return True
-    count = len(overload.parameter_types(signature))
-    return count - signature.count("=") <= arguments <= count

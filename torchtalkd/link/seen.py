@@ -27,8 +27,11 @@ def is_seen(facts: Facts, definition: FiledDefinition, file: File) -> bool:
     that does. What is a header, or no C++, sees everything."""
     if definition.file.id == file.id or file.language not in _CODE or includes.is_header(file.path):
         return True
-    seen = _taken_in(facts).get(file.id)
-    return seen is None or bool(seen & _declaring(facts, definition))
+    number = _order(facts).get(file.id)
+    if number is None:
+        return True  # A text of an editor that was never saved.
+    seen = _taken_in(facts).get(file.id, 1 << number)
+    return bool(seen & _declaring(facts, definition))
 
 
 def prepare(facts: Facts) -> None:

@@ -236,6 +236,14 @@ def construction(collector: Collector, scope: Scope, captures: Captures) -> None
         )
 
 
+def default_construction(collector: Collector, scope: Scope, captures: Captures) -> None:
+    """`Guard guard;` in a body: a call of the constructor without arguments."""
+    if scope.body:
+        node = captures["name"][0]
+        name = keys.without_template_arguments(collector.slice(node))
+        collector.refer("call", keys.cpp(name), name, node.start_byte, scope.ordinal, 0)
+
+
 def table(collector: Collector, scope: Scope, captures: Captures) -> None:
     """An array with an initialiser: a method table, perhaps."""
     method_table.read(collector, scope, captures["name"][0], captures["arguments"][0])

@@ -32,7 +32,8 @@ _MAX_TEXT: Final = 2_000_000
 _SOURCES: Final = (".cpp", ".cc", ".c", ".cxx", ".cu", ".mm", ".metal", ".hip")
 _CONSTANT = re.compile(r"[A-Za-z_]\w*")
 _HOLE = re.compile(r"tt_hole_(\d+)_")
-_CALLEE = re.compile(r"\b([A-Za-z_]\w*(?:::[A-Za-z_]\w*)*)\s*(?:<[^<>(){};]*>\s*)?\(")
+_LAST_NAME: Final = re.compile(r"[A-Za-z_][\w:]*$")
+_CALLEE = re.compile(r"(\.|->)?\b([A-Za-z_]\w*(?:::[A-Za-z_]\w*)*)\s*(?:<[^<>(){};]*>\s*)?\(")
 _NO_CALLEES: Final = frozenset(
     {"if", "for", "while", "switch", "return", "sizeof", "defined", "decltype", "catch", "static_cast"}
 )
@@ -102,14 +103,37 @@ def add_macros(collector: Collector, lines: Directives, grammar: str) -> None:
             collector.refer("address", keys.cpp(name), name, macro.start, ordinal)
         seen = set(parameters)
         for match in _CALLEE.finditer(macro.body):
-            name = match.group(1)
+            name = match.group(2)
             if name in seen or name in _NO_CALLEES:
                 continue
             seen.add(name)
-            if name.isupper():
+            if match.group(1):
+                collector.refer("method", keys.cpp(name), name, macro.start, ordinal)
+            elif name.isupper():
                 collector.refer("macro", keys.macro(name), name, macro.start, ordinal)
             else:
                 collector.refer("call", keys.cpp(name), name, macro.start, ordinal)
+        for name in _launched(macro.body):
+            if name not in parameters:
+                collector.refer("launch", keys.cpp(name), name, macro.start, ordinal)
+
+
+def _launched(body: str) -> list[str]:
+    """The names that a macro launches: `f<T><<<grid, block>>>(x)` is one of f."""
+    found: dict[str, None] = {}
+    for part in body.split("<<<")[:-1]:
+        text = part.rstrip()
+        if text.endswith(">"):
+            depth = 0
+            for at in range(len(text) - 1, -1, -1):
+                depth += (text[at] == ">") - (text[at] == "<")
+                if depth == 0:
+                    text = text[:at].rstrip()
+                    break
+        name = _LAST_NAME.search(text)
+        if name is not None:
+            found.setdefault(name[0])
+    return list(found)
 
 
 def _add_constants(collector: Collector, lines: Directives) -> None:

@@ -9,7 +9,8 @@ from typing import Final
 from torchtalkd import keys
 from torchtalkd.facts import FiledDefinition, FiledReference
 from torchtalkd.link import composite, functions, operators, stubs
-from torchtalkd.link.meaning import of_arity, scopes_of
+from torchtalkd.link.arity import of_arity
+from torchtalkd.link.scopes import scopes_of
 from torchtalkd.link.source import Evidence
 from torchtalkd.queries.answers import Subject
 from torchtalkd.queries.locate import generated_subjects, operator_subject

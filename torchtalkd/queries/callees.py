@@ -25,6 +25,7 @@ from torchtalkd.queries.edges import (
 )
 from torchtalkd.queries.exact_edges import exact_callees, exact_ends
 from torchtalkd.queries.operator_edges import operator_edges, stub_edges
+from torchtalkd.queries.owners import inside_of
 from torchtalkd.queries.python_edges import bound_functions, python_callees
 from torchtalkd.store.view import View
 
@@ -49,17 +50,27 @@ def callees(view: View, node: FiledDefinition, *, crowded: bool = False) -> tupl
 def _callees(view: View, node: FiledDefinition, crowded: bool) -> Iterator[Edge]:
     family = family_of(view, node)
     if family is not None:
-        yield from operator_edges(view, family)
-        if node.fact.kind not in ("registration", "schema") or not (node.fact.detail or {}).get("lambda"):
-            return
-    if node.fact.kind in ("stub", "stub_kernel"):
+        for edge in operator_edges(view, family):
+            yield from _in_lambda(view, edge, crowded) if edge.hop == "registration" else (edge,)
+    elif node.fact.kind in ("stub", "stub_kernel"):
         yield from stub_edges(view, node.fact.name)
     elif node.fact.kind == "python_binding":
         yield from bound_functions(view, node)
+        for reference in inside_of(view, node):
+            if reference.fact.kind in CALLS:
+                yield from ends(view, reference, node, crowded=crowded)
     elif node.file.language == "python":
         yield from python_callees(view, node)
     elif not node.fact.declares:
         yield from _of_body(view, node, crowded)
+
+
+def _in_lambda(view: View, registration: Edge, crowded: bool) -> Iterator[Edge]:
+    """What the lambda of a registration calls is called by its operator."""
+    for reference in inside_of(view, registration.other):
+        if reference.fact.kind in CALLS:
+            for edge in ends(view, reference, registration.other, crowded=crowded):
+                yield edge._replace(hop="registration", through=registration.through)
 
 
 def _of_body(view: View, node: FiledDefinition, crowded: bool) -> Iterator[Edge]:
@@ -78,15 +89,23 @@ def _of_body(view: View, node: FiledDefinition, crowded: bool) -> Iterator[Edge]
 def ends(
     view: View, reference: FiledReference, body: FiledDefinition, *, crowded: bool = False
 ) -> Iterator[Edge]:
-    """What a reference in a body of C++ leads to, by name. A macro leads to what its own body calls."""
+    """What a reference in a body of C++ leads to: exactly, where that was read at its name."""
+    meant = meaning.meaning(view, reference, body)
+    exact = exact_ends(view, reference, body) if meant.sort not in _BY_NAME_ALONE else None
+    if exact is not None:
+        yield from exact
+    else:
+        yield from ends_by_name(view, reference, body, crowded=crowded)
+
+
+def ends_by_name(
+    view: View, reference: FiledReference, body: FiledDefinition, *, crowded: bool = False
+) -> Iterator[Edge]:
+    """What a reference in a body of C++ leads to by name alone. A macro leads to what its own body calls."""
     meant = meaning.meaning(view, reference, body)
     if meant.sort == "stub":
         for edge in stub_edges(view, meant.name):
             yield at_reference(edge.other, "stub", edge.evidence, reference, edge.through)
-        return
-    exact = exact_ends(view, reference, body) if meant.sort not in _BY_NAME_ALONE else None
-    if exact is not None:
-        yield from exact
         return
     if meant.candidates > MOST_CANDIDATES and not crowded:
         return
@@ -95,10 +114,14 @@ def ends(
         return
     kind = reference.fact.kind
     hop: Hop = "address" if kind == "address" else "launch" if kind == "launch" else _HOPS[meant.sort]
+    if meant.sort == "construct" and kind == "address":
+        # A class that is only named, as a template's argument: its objects may be made and called there.
+        yield from _objects(view, meant._replace(evidence="candidate"), reference, body)
+        return
     for end in meant.ends:
         yield at_reference(end, hop, meant.evidence, reference, candidates=meant.candidates)
     if meant.sort == "construct":
-        yield from _objects(view, meant, reference)
+        yield from _objects(view, meant, reference, body)
     elif meant.sort == "apply":
         yield from _backward(view, meant, reference)
     elif meant.sort == "function" and body.fact.kind not in structured.KINDS:
@@ -110,8 +133,9 @@ def ends(
             yield at_reference(other, by, meant.evidence, reference, _through(meant), meant.candidates)
 
 
-_BY_NAME_ALONE: Final = ("macro", "apply")
-"""What a compiler's reading does not replace: it sees what is behind a macro, and Function<F>::apply."""
+_BY_NAME_ALONE: Final = ("macro", "apply", "stub")
+"""What a compiler's reading does not replace: it sees what is behind a macro, Function<F>::apply, and the
+call operator of a stub's class."""
 _HOPS: Final[dict[str, Hop]] = {
     "function": "call",
     "construct": "construct",
@@ -155,10 +179,12 @@ def uses_of(view: View, key: str) -> int:
     return found
 
 
-def _objects(view: View, meant: Meaning, reference: FiledReference) -> Iterator[Edge]:
-    """What runs when an object that is made here is called."""
+def _objects(view: View, meant: Meaning, reference: FiledReference, body: FiledDefinition) -> Iterator[Edge]:
+    """What runs when an object that is made here is called; not within its own class."""
     for cls in dict.fromkeys(members_of.class_of(view, end) for end in meant.ends):
-        for operator in members_of.call_operators(view, cls):
+        for operator in (
+            members_of.call_operators(view, cls) if cls != members_of.class_of(view, body) else ()
+        ):
             yield at_reference(operator, "functor", meant.evidence, reference)
 
 

@@ -26,9 +26,10 @@ from torchtalkd.queries.edges import (
     packet_node,
 )
 from torchtalkd.queries.exact_edges import exact_callers
-from torchtalkd.queries.kernel_edges import kernel_edges
+from torchtalkd.queries.kernel_edges import kernel_edges, registered_as
 from torchtalkd.queries.operator_edges import formula_users, stub_edges
-from torchtalkd.queries.python_edges import bound_functions, operator_users, owner_of, python_callers
+from torchtalkd.queries.owners import is_target, owner_of
+from torchtalkd.queries.python_edges import bound_functions, operator_users, python_callers
 from torchtalkd.store.view import View
 
 
@@ -104,7 +105,7 @@ def _by_reference(
         if reference.fact.kind not in CALLS or reference.file.role == "template":
             continue
         owner = owner_of(view, reference)
-        if owner is None:
+        if owner is None or is_target(owner, reference):
             continue
         for edge in ends(view, reference, owner, crowded=crowded):
             if edge.other.id == node.id:
@@ -112,7 +113,13 @@ def _by_reference(
 
 
 def _from(view: View, owner: FiledDefinition, edge: Edge) -> Iterator[Edge]:
-    """The edge from who is around a reference; what stands in a macro is called by who uses that."""
+    """The edge from who is around a reference; what stands in a macro is called by who uses that, what
+    stands in the lambda of a registration by its operator."""
+    family = family_of(view, owner)
+    operator = packet_node(view, family.name) if family is not None else None
+    if operator is not None:
+        yield edge._replace(other=operator, hop="registration", through=registered_as(view, owner))
+        return
     if owner.fact.kind != "macro":
         yield edge._replace(other=owner)
         return

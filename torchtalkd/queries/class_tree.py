@@ -5,7 +5,7 @@ from __future__ import annotations
 from torchtalkd import keys
 from torchtalkd.facts import FiledDefinition
 from torchtalkd.link import functions, python_names
-from torchtalkd.link.meaning import scopes_of
+from torchtalkd.link.scopes import scopes_of
 from torchtalkd.queries.meant import Meant
 from torchtalkd.store.view import View
 

@@ -35,6 +35,8 @@ def exact_callees(view: View, body: FiledDefinition) -> Iterator[Edge]:
 
 def exact_callers(view: View, node: FiledDefinition) -> Iterator[Edge]:
     """Who refers to a function exactly; `other` is who does."""
+    if not view.exact_share().read:
+        return
     for around, reference in view.exact_to(node):
         yield Edge(around, _HOPS[reference.kind], "exact", *_place(around, reference))
     if not members_of.is_method(view, node):
@@ -64,6 +66,8 @@ def exact_ends(view: View, reference: FiledReference, body: FiledDefinition) -> 
 
 def _tokens(view: View, body: FiledDefinition) -> dict[tuple[int, str], list[ExactReference]]:
     """The names that were read exactly in a body, by line and last component."""
+    if not view.exact_share().read:
+        return {}
     kept: dict[int, dict[tuple[int, str], list[ExactReference]]] = view.kept.setdefault("exact_tokens", {})
     found = kept.get(body.id)
     if found is None:

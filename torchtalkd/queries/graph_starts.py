@@ -11,7 +11,7 @@ from typing import Final
 
 from torchtalkd import keys
 from torchtalkd.facts import FiledDefinition
-from torchtalkd.link import functions, meaning, members_of
+from torchtalkd.link import meaning, members_of
 from torchtalkd.queries.answers import Subject
 from torchtalkd.queries.edges import packet_node
 from torchtalkd.queries.locate import locate
@@ -46,10 +46,13 @@ def graph_starts(
 
 def _inherited(view: View, name: str) -> list[FiledDefinition]:
     """The method that a class has from a base, where a name asks for it as the class's own."""
-    written, _, last = functions.plain(name).rpartition("::")
+    plain = name.removeprefix("::").removesuffix("()").rstrip()
+    written, _, last = plain.rpartition("::")
     for cls in view.definitions(keys.cpp(written)):
         full = cls.fact.name
         if cls.fact.kind in _CLASSES and (full == written or full.endswith(f"::{written}")):
+            if last == members_of.CALL.removesuffix("()"):
+                return members_of.call_operators(view, full)
             found = members_of.own_or_inherited(view, full, last)
             if found:
                 return found

@@ -1,8 +1,8 @@
 """The walk over the call graph, level by level, with bounds.
 
 A node is met once, at the level where it is met first; each further way to it from the level before is
-kept with it. A walk does not go on through a name that may mean too many things (`Edge.crowded`) unless
-asked, and counts what it leaves.
+kept with it, and so is that a start leads to itself. A walk does not go on through a name that may mean too
+many things (`Edge.crowded`) unless asked, and counts what it leaves.
 """
 
 from __future__ import annotations
@@ -58,18 +58,18 @@ class Bounds(NamedTuple):
 def walk(view: View, starts: Iterable[FiledDefinition], step: Step, bounds: Bounds) -> Walk:
     """The nodes within some levels of the starts, these at level 0. Read-only."""
     found = Walk({d.id: Walked(d, 0, ()) for d in starts})
-    own = frozenset(found.met)
     level = [walked.node for walked in found.met.values()]
     for depth in range(1, bounds.depth + 1):
         further: dict[int, tuple[FiledDefinition, list[tuple[int, Edge]]]] = {}
         for node in level:
             for edge in step(node, bounds.fuzzy or depth == 1):
                 other = edge.other
-                if other.id in found.met and not (other.id in own and other.id == node.id):
-                    continue
-                if other.id in found.met or (not bounds.python and is_python(other)):
-                    continue
-                further.setdefault(other.id, (other, []))[1].append((node.id, edge))
+                known = found.met.get(other.id)
+                if known is not None and known.level == 0 and depth == 1:
+                    # A start leads to itself, or to another one: recursion.
+                    found.met[other.id] = known._replace(ways=(*known.ways, (node.id, edge)))
+                elif known is None and (bounds.python or not is_python(other)):
+                    further.setdefault(other.id, (other, []))[1].append((node.id, edge))
         level = []
         for number, (other, ways) in further.items():
             if len(found.met) >= MOST_NODES:

@@ -23,7 +23,7 @@ def kernel_edges(view: View, kernel: FiledDefinition) -> Iterator[Edge]:
     if kernel.fact.kind in ("registration", "schema"):
         node = _node_of(view, kernel)
         if node is not None:
-            yield at_definition(node, "dispatcher", "declared", kernel, _through(view, kernel))
+            yield at_definition(node, "dispatcher", "declared", kernel, registered_as(view, kernel))
         return
     for binding in _naming(view, kernel):
         fact = binding.fact
@@ -33,7 +33,9 @@ def kernel_edges(view: View, kernel: FiledDefinition) -> Iterator[Edge]:
             node = _node_of(view, binding)
             for link in registered_links(view, binding) if node is not None else ():
                 if link.definition.id == kernel.id and node is not None:
-                    yield at_definition(node, "dispatcher", link.evidence, binding, _through(view, binding))
+                    yield at_definition(
+                        node, "dispatcher", link.evidence, binding, registered_as(view, binding)
+                    )
         elif fact.kind == "derivative":
             yield from _up_from_derivative(view, binding, kernel)
         elif fact.kind == "macro_use":
@@ -57,7 +59,7 @@ def _node_of(view: View, binding: FiledDefinition) -> FiledDefinition | None:
     return operator_node(view, family) if family is not None else None
 
 
-def _through(view: View, binding: FiledDefinition) -> str:
+def registered_as(view: View, binding: FiledDefinition) -> str:
     """The overload and the key that a registration in code is for."""
     block = library_blocks.block_of(view, binding)
     written = binding.fact.dispatch_key or (block.fact.dispatch_key if block is not None else "")

@@ -11,11 +11,12 @@ from typing import Final
 
 from torchtalkd import keys
 from torchtalkd.facts import FiledDefinition
-from torchtalkd.link import library_blocks, meaning, operators, stubs
+from torchtalkd.link import library_blocks, operators, stubs
 from torchtalkd.link.generated_names import generated
 from torchtalkd.link.operators import Family
 from torchtalkd.link.registered_by_hand import ByHand, registered_by_hand
 from torchtalkd.link.source import Link
+from torchtalkd.link.tensor_methods import method_of_tensor
 from torchtalkd.queries import trace_kernels, trace_layers
 from torchtalkd.queries.edges import (
     Edge,
@@ -25,7 +26,7 @@ from torchtalkd.queries.edges import (
     operator_node,
     packet_node,
 )
-from torchtalkd.queries.trace_derivative import formula_functions
+from torchtalkd.queries.trace_derivative import FORMULA_SCOPES, formula_functions
 from torchtalkd.store.view import View
 
 
@@ -94,17 +95,22 @@ def formula_edges(view: View, derivative: FiledDefinition) -> Iterator[Edge]:
         if other is not None:
             yield at_reference(other, "autograd", "declared", target, node)
     for last, line in _methods(derivative):
-        method = meaning.method_of_tensor(view, last)
+        method = method_of_tensor(view, last)
         other = packet_node(view, method.packet) if method is not None else None
         if other is not None:
             yield Edge(other, "autograd", "unique", derivative.file.path, line, 0, node)
 
 
 def _formula_links(view: View, name: str) -> list[Link]:
+    """The functions that a formula's name means. Where torchgen makes a function of that name, only one of
+    autograd's own is nearer."""
     kept: dict[str, list[Link]] = view.kept.setdefault("formula_links", {})
     found = kept.get(name)
     if found is None:
-        found = kept[name] = formula_functions(view, name)
+        found = formula_functions(view, name)
+        if found and generated(view, _qualified(name)) is not None:
+            found = [link for link in found if link.definition.fact.name.startswith(f"{FORMULA_SCOPES[2]}::")]
+        kept[name] = found
     return found
 
 
@@ -145,7 +151,7 @@ def _by_hand(view: View, one: ByHand) -> Iterator[Edge]:
         yield at_definition(link.definition, "dispatcher", link.evidence, one.place, through)
     if one.made is None and not view.targets(one.place):
         # A lambda: the registration itself has the body.
-        yield at_definition(one.place, "dispatcher", "declared", one.place, through)
+        yield at_definition(one.place, "registration", "declared", one.place, through)
 
 
 def registered_links(view: View, place: FiledDefinition) -> Iterator[Link]:

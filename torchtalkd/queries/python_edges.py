@@ -11,10 +11,12 @@ from typing import Final
 
 from torchtalkd import keys
 from torchtalkd.facts import FiledDefinition, FiledReference
-from torchtalkd.link import meaning, python_names, python_reach, wrappers
+from torchtalkd.link import python_names, python_reach, wrappers
 from torchtalkd.link.library_blocks import target_functions
 from torchtalkd.link.operators import Family
+from torchtalkd.link.tensor_methods import method_of_tensor
 from torchtalkd.queries.edges import MOST_CANDIDATES, Edge, Hop, at_reference, packet_node
+from torchtalkd.queries.owners import owner_of
 from torchtalkd.store.view import View
 
 _CALLS: Final = ("call", "address", "launch", "method")
@@ -82,11 +84,6 @@ def bound_functions(view: View, binding: FiledDefinition) -> Iterator[Edge]:
                 )
 
 
-def owner_of(view: View, reference: FiledReference) -> FiledDefinition | None:
-    """The definition that a reference stands in."""
-    return view.definition(reference.owner) if reference.owner >= 0 else None
-
-
 def _ends(view: View, reference: FiledReference, body: FiledDefinition) -> Iterator[Edge]:
     """What a reference in Python may be."""
     fact = reference.fact
@@ -120,7 +117,7 @@ def _ends(view: View, reference: FiledReference, body: FiledDefinition) -> Itera
         return
     for end in _methods(view, last):
         yield at_reference(end, "method", "candidate", reference, candidates=names)
-    operator = meaning.method_of_tensor(view, last)
+    operator = method_of_tensor(view, last)
     other = packet_node(view, operator.packet) if operator is not None else None
     if other is not None:
         yield at_reference(other, "method", "candidate", reference, candidates=names)
@@ -168,7 +165,7 @@ def _named_so(view: View, last: str) -> int:
     """How many things a method of an unknown receiver may be."""
     if view.count(keys.py(last), 64) >= 64:
         return 64
-    return len(_methods(view, last)) + (meaning.method_of_tensor(view, last) is not None)
+    return len(_methods(view, last)) + (method_of_tensor(view, last) is not None)
 
 
 _OP: Final = keys.space(keys.op(""))

@@ -13,8 +13,9 @@ from typing import Final, NamedTuple
 from torchtalkd import keys
 from torchtalkd.facts import FiledDefinition, FiledReference
 from torchtalkd.link import functions, operators, python_names, stubs, wrappers
-from torchtalkd.link.meaning import of_arity, scopes_of
+from torchtalkd.link.arity import of_arity
 from torchtalkd.link.operators import Family
+from torchtalkd.link.scopes import scopes_of
 from torchtalkd.queries import trace_names
 from torchtalkd.queries.answers import Item, Subject
 from torchtalkd.queries.collect import place_of

@@ -24,6 +24,17 @@ _BODY = "SELECT id, key, name, signature, digest, nth, same, usr, line FROM exac
 _REFERENCE = "SELECT body, usr, key, name, file, line, sites FROM exact_reference"
 
 
+class ExactRow(NamedTuple):
+    """Of what a file was read exactly."""
+
+    recipe: str
+    digest: str
+    closure: str
+    files: int
+    """What it may see but itself, as bits."""
+    revision: int
+
+
 class _Unit(NamedTuple):
     """A row of exact_unit that is true now."""
 
@@ -119,6 +130,53 @@ class ExactFacts:
             "SELECT file, path, counts FROM exact_unit JOIN file ON id = file ORDER BY path"
         )
         return [(path, json.loads(counts)) for n, path, counts in asked if self._exact_unit(n).valid]
+
+    def includes(self, since: int = 0) -> dict[int, list[str]]:
+        """What each file includes, as written: number of the file → names; with `since` only of files that
+        came after that revision. Reads the whole table of references, or those files' rows."""
+        found: dict[int, list[str]] = {}
+        db = self._source._db
+        asked = "SELECT id, name FROM reference WHERE kind = 'include'"
+        if not since:
+            answers = [db.execute(asked)]
+        else:
+            later = db.execute("SELECT id FROM file WHERE revision > ?", (since,)).fetchall()
+            found = {number: [] for (number,) in later}
+            answers = [db.execute(f"{asked} AND id BETWEEN ? AND ?", rows.ids_of(n)) for n in found]
+        for rows_of_files in answers:
+            for row_id, name in rows_of_files:
+                found.setdefault(row_id >> rows.ID_BITS, []).append(name)
+        return found
+
+    def exact_edges(self) -> int:
+        """How many pairs of a body and a function declared in the tree there are, true or not."""
+        asked = "SELECT count(*) FROM exact_reference WHERE file >= 0"
+        return int(self._source._db.execute(asked).fetchone()[0])
+
+    def exact_rows(self) -> dict[int, ExactRow]:
+        """What was read exactly, and of what: by number of the file."""
+        asked = self._source._db.execute(
+            "SELECT file, recipe, digest, closure, files, revision FROM exact_unit"
+        )
+        return {
+            number: ExactRow(recipe, digest, closure, int.from_bytes(files, "little"), revision)
+            for number, recipe, digest, closure, files, revision in asked
+        }
+
+    def with_bodies(self) -> frozenset[int]:
+        """The files with definitions that a compiler sees code in. Reads the whole table."""
+        asked = self._source._db.execute(
+            f"SELECT DISTINCT id >> {rows.ID_BITS} FROM definition WHERE body != 0"
+        )
+        return frozenset(number for (number,) in asked)
+
+    def path_of(self, number: int) -> str:
+        """The path of the file of a number; '' for none."""
+        return self._path(number)
+
+    def replaced_since(self, revision: int) -> int:
+        """The files whose facts came after a revision, as bits."""
+        return self._replaced_since(revision)
 
     # -- what an overlay answers otherwise
 

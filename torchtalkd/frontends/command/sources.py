@@ -11,24 +11,51 @@ from typing import Any
 
 from torchtalkd.bases import bases_of, known_roots
 from torchtalkd.cache import drop_index, index_folder, kept_indexes
-from torchtalkd.config import config_path, forget_source, read_config, remember_source
-from torchtalkd.roots import root_at
+from torchtalkd.config import (
+    COMPILE_COMMANDS,
+    config_path,
+    forget_source,
+    read_config,
+    remember_of_root,
+    remember_source,
+)
+from torchtalkd.frontends.command.trusting import lines, trusted
+from torchtalkd.roots import RootError, root_at
 
 
 def init(arguments: Namespace) -> int:
     """Remembers a tree. The first one becomes the default, a later one with --set-default."""
     config = read_config(os.environ)
     root = root_at(arguments.source, arguments.harness, "--source", cwd=Path.cwd(), config=config)
+    database = _database(arguments.compile_commands)
     default = bool(arguments.set_default or not config.default)
     remember_source(os.environ, str(root.path), root.harness, default=default)
+    if database:
+        remember_of_root(os.environ, COMPILE_COMMANDS, str(root.path), database)
+    trust = trusted(root, run=True) if arguments.trust else None
     is_default = default or config.default == str(root.path)
     if arguments.json:
-        answer = {"root": str(root.path), "harness": root.harness, "default": is_default}
+        answer = {"root": str(root.path), "harness": root.harness, "default": is_default, "trust": trust}
         print(json.dumps({**answer, "config": str(config_path(os.environ))}))
         return 0
     print(f"{root.path} is remembered as a tree of {root.harness}{', the default' if is_default else ''}")
+    for line in (
+        *([f"its units are compiled as {database} says"] if database else []),
+        *(lines(trust) if trust else []),
+    ):
+        print(line)
     print("next: `torchtalkd index build` reads it, `torchtalkd trace NAME` asks about it")
     return 0
+
+
+def _database(given: str | None) -> str:
+    """The absolute path of a compile_commands.json that somebody names, or of the folder that holds it."""
+    if given is None:
+        return ""
+    path = os.path.realpath(Path(given).expanduser())
+    if not os.path.exists(path):
+        raise RootError(f"--compile-commands names {path}, which does not exist")
+    return path
 
 
 def roots(arguments: Namespace) -> int:

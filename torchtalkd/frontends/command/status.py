@@ -13,6 +13,7 @@ from torchtalkd import wire
 from torchtalkd.bases import bases_of, known_root, known_roots
 from torchtalkd.cache import index_folder
 from torchtalkd.config import read_config
+from torchtalkd.frontends.command.compile_status import compile_status
 from torchtalkd.frontends.command.daemons import running
 from torchtalkd.frontends.command.opening import chosen, remark
 from torchtalkd.frontends.text import as_text
@@ -25,6 +26,8 @@ from torchtalkd.roots import Root, RootError
 
 def status(arguments: Namespace) -> int:
     """Says what is indexed and which daemons run."""
+    if arguments.compile:
+        return compile_status(arguments)
     if arguments.socket:
         print(wire.socket_path(os.environ, make=False))
         return 0

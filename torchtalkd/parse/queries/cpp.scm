@@ -10,6 +10,7 @@
 (call_expression function: (field_expression field: (_) @name) arguments: (argument_list) @arguments)
 (pointer_expression operator: "&" argument: [(identifier) (qualified_identifier) (template_function)] @name)
 (new_expression type: (_) @name arguments: (argument_list) @arguments)
-(declaration type: [(type_identifier) (qualified_identifier) (template_type)] @name declarator: (init_declarator declarator: (identifier) @declarator value: (argument_list) @arguments)) @scope
+(declaration type: [(type_identifier) (qualified_identifier) (template_type)] @name declarator: (init_declarator declarator: (identifier) @declarator value: [(argument_list) (initializer_list)] @arguments)) @scope
 (init_declarator declarator: (array_declarator declarator: (identifier) @name) value: (initializer_list) @arguments)
 (declaration declarator: (init_declarator declarator: [(function_declarator) (reference_declarator (function_declarator)) (pointer_declarator declarator: (function_declarator))] @declarator value: (initializer_list))) @scope
+(declaration type: [(type_identifier) (qualified_identifier) (template_type)] @name declarator: (identifier) @declarator) @scope

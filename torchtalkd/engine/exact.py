@@ -1,0 +1,292 @@
+"""Keeps the exact reading of a tree equal to its index: what is stale is read by libclang, batch by batch.
+
+It follows the index, never the disk: each refresh looks at the newest revision, finds what is not true of
+it, and reads that; what comes meanwhile is found by the next one. The invariant "any history equals a fresh
+reading" holds when nothing is stale. Whoever runs this gives it a process of its own. The tests are in
+`tests/test_exact_reading.py`.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from torchtalkd.compilation import Commands, commands, made_folder
+from torchtalkd.compilation.made import is_unit
+from torchtalkd.conventions.values import Conventions
+from torchtalkd.engine.exact_closure import Generated, generated_headers
+from torchtalkd.engine.exact_known import Known, known
+from torchtalkd.engine.exact_pool import Pool, Task
+from torchtalkd.engine.exact_precompiled import prune, written
+from torchtalkd.engine.exact_queue import Queue, Subject
+from torchtalkd.engine.exact_stale import Item, stale
+from torchtalkd.engine.exact_store import Reading, store, unit_of
+from torchtalkd.parse.exact import Missing
+from torchtalkd.parse.exact import recipe as reader_recipe
+from torchtalkd.readings import Diagnostic, ExactUnit
+from torchtalkd.store.database import open_view
+from torchtalkd.store.errors import NoIndex
+
+BATCH_SECONDS: Final = 1.5
+"""After which what was read is put into the index …"""
+BATCH_FILES: Final = 60
+"""… or when it is so many files."""
+_WAIT_SECONDS: Final = 0.5
+
+
+@dataclass(slots=True)
+class ExactResult:
+    """What an exact reading did."""
+
+    off: str = ""
+    """Why nothing is read exactly; '' where it is."""
+    notes: tuple[str, ...] = ()
+    read: int = 0
+    """Files."""
+    total: int = 0
+    """Files that have bodies to be read."""
+    failed: list[tuple[str, str]] = field(default_factory=list)
+    """(path, why): what gave nothing."""
+    plain: int = 0
+    """Units that were read once more, without a precompiled header."""
+    seconds: float = 0.0
+    cpu: float = 0.0
+    """CPU seconds of all processes that read."""
+    precompiling: float = 0.0
+    """Of these, for precompiled headers."""
+    headers: float = 0.0
+    """Of these, for the bodies of headers."""
+    peak: int = 0
+    """Kilobytes of memory of the largest."""
+
+
+class ExactReading:
+    """The exact reading of one tree, from one refresh to the next."""
+
+    def __init__(
+        self,
+        root: Path,
+        folder: Path,
+        conventions: Conventions,
+        *,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> None:
+        """`progress` hears (files that are true now, files in all)."""
+        self.result = ExactResult()
+        self._root, self._folder, self._conventions = Path(os.path.realpath(root)), folder, conventions
+        self._progress = progress or (lambda _done, _total: None)
+        self._made = made_folder(folder)
+        self._commands: Commands | None = None
+        self._paths: frozenset[str] = frozenset()
+        self._generated: dict[str, Generated] = {}
+        self._generated_as: object = None
+        self._known: Known | None = None
+        self._queue: Queue | None = None
+        self._ready: list[Reading] = []
+        self._valid: dict[int, int] = {}
+        self._gone: list[int] = []
+        self._stored = time.monotonic()
+
+    @property
+    def pending(self) -> int:
+        """How many files wait to be read, those that are being read not counted."""
+        return len(self._queue) if self._queue is not None else 0
+
+    def refresh(self, opened: Collection[str] = ()) -> bool:
+        """Looks at the newest revision; whether anything is to be done. `opened`: files that come first."""
+        try:
+            reader = reader_recipe()
+        except Missing as error:
+            self.result.off = str(error)
+            return False
+        try:
+            view = open_view(self._folder)
+        except NoIndex:
+            return False
+        with view:
+            before = self._known
+            if before is not None and before.revision == view.revision and not self._is_generated_anew():
+                return bool(self.pending)
+            thorough = self._is_generated_anew()
+            if thorough:
+                self._generated = generated_headers(Path(os.path.realpath(self._made)), self._made)
+                self._generated_as = self._generation()
+            units = frozenset(file.path for file in view.files() if is_unit(self._conventions, file.path))
+            if self._commands is None or units != self._paths or thorough:
+                self._commands = commands(self._root, self._conventions, self._made, paths=units)
+                self._paths, before = units, None
+            self.result.off, self.result.notes = self._commands.off, self._commands.notes
+            if self.result.off:
+                return False
+            changed = view.replaced_since(self._known.revision) if self._known is not None else 0
+            root, made = str(self._root), str(self._made)
+            now = known(view, self._commands, root, made, self._generated, reader, before)
+            found = stale(view, now, thorough=thorough)
+        self._known = now
+        if self._queue is None:
+            self._queue = Queue(self._folder, reader)
+        self._queue.opened = frozenset(opened)
+        self._queue.renew(now, found, changed)
+        self._valid, self._gone = found.valid, found.gone
+        self.result.total = len(now.wanted)
+        if found.valid or found.gone or self._ready:
+            self.flush()
+        self._tell()
+        return bool(found.read)
+
+    def _generation(self) -> object:
+        """What is another when something was generated anew."""
+        found: list[object] = [os.path.realpath(self._made)]
+        for name in ("generated.json", "."):
+            try:
+                found.append(os.stat(self._made / name).st_mtime_ns)
+            except OSError:
+                found.append(None)
+        return found
+
+    def _is_generated_anew(self) -> bool:
+        return self._generated_as is None or self._generated_as != self._generation()
+
+    def turn(self, pool: Pool, wait: float = _WAIT_SECONDS) -> bool:
+        """One turn of the work; False when there is nothing to do."""
+        queue = self._queue
+        if queue is None:
+            return False
+        pool.turn(queue.next_task, self._done, wait)
+        self.result.peak = max(self.result.peak, pool.peak)
+        idle = not pool.busy
+        late = time.monotonic() - self._stored > BATCH_SECONDS
+        if self._ready and (idle or late or len(self._ready) >= BATCH_FILES):
+            self.flush()
+        return not idle or bool(len(queue))
+
+    def flush(self) -> None:
+        """Puts what was read into the index."""
+        assert self._queue is not None
+        ready, self._ready = self._ready, []
+        done = store(
+            self._folder,
+            self._root,
+            ready,
+            valid=self._valid,
+            gone=self._gone,
+            total=self.result.total,
+        )
+        self._valid, self._gone = {}, []
+        self._stored = time.monotonic()
+        self.result.read += len(ready) - len(done.late)
+        self._tell()
+
+    def finish(self) -> None:
+        """What is done when nothing waits any more."""
+        if self._queue is not None:
+            prune(self._folder, self._queue.precompiled)
+
+    def _tell(self) -> None:
+        self._progress(self.result.total - self.pending, self.result.total)
+
+    # -- answers
+
+    def _done(self, task: Task, answer: dict[str, Any]) -> None:
+        subject: Subject = task.subject
+        self.result.cpu += answer.get("seconds", 0.0)
+        if subject.kind == "precompile":
+            self._precompiled(subject, answer)
+        elif subject.kind == "headers":
+            self._headers(subject, answer)
+        else:
+            self._unit(subject, answer)
+
+    def _precompiled(self, subject: Subject, answer: dict[str, Any]) -> None:
+        one = subject.header
+        assert one is not None
+        assert self._queue is not None
+        self.result.precompiling += answer.get("seconds", 0.0)
+        errors = answer.get("errors", [])
+        if "failed" in answer:
+            one.state = "failed"
+        elif any(not error[3] for error in errors) and self._queue.failed_header(one, errors):
+            pass  # Another, without what made errors, is in its place.
+        else:
+            written(one, errors)
+
+    def _unit(self, subject: Subject, answer: dict[str, Any]) -> None:
+        assert self._queue is not None
+        (item,) = subject.items
+        self._queue.landed(subject.items)
+        if "failed" in answer and subject.header is not None:
+            # Perhaps a file in the precompiled header has just changed; perhaps it is the cause.
+            subject.header.state = "failed"
+            self._queue.put_back(subject.items)
+            return
+        if "failed" in answer:
+            self._failed(item, answer["failed"])
+            return
+        unit = unit_of(answer["units"][0])
+        if subject.header is not None and not answer["plain"]:
+            missing = [Diagnostic(*error) for error in subject.header.errors]
+            unit = unit._replace(errors=tuple(dict.fromkeys((*unit.errors, *missing))))
+        self.result.plain += answer["plain"]
+        self._ready.append(Reading(item, unit, answer["plain"], "", answer["seconds"]))
+
+    def _headers(self, subject: Subject, answer: dict[str, Any]) -> None:
+        assert self._queue is not None
+        self.result.headers += answer.get("seconds", 0.0)
+        self._queue.landed(subject.items)
+        paths = {item.wanted.path for item in subject.items}
+        if "failed" in answer:
+            if len(subject.items) == 1:
+                self._failed(subject.items[0], answer["failed"])
+            else:
+                # One of them is the cause: each half is tried, down to that one.
+                half = len(subject.items) // 2
+                for part in (subject.items[:half], subject.items[half:]):
+                    self._queue.read_apart(part, ())
+            return
+        bad = {error[0] for error in answer["errors"] if not error[3]} & paths
+        if bad and len(subject.items) > 1 and not subject.again:
+            self._queue.read_apart(subject.items, bad)
+            return
+        units = {unit.path: unit for unit in map(unit_of, answer["units"])}
+        share = answer["seconds"] / len(subject.items)
+        self._ready += [
+            Reading(item, units.get(item.wanted.path, ExactUnit(item.wanted.path)), seconds=share)
+            for item in subject.items
+        ]
+
+    def _failed(self, item: Item, why: str) -> None:
+        self.result.failed.append((item.wanted.path, why))
+        self._ready.append(Reading(item, ExactUnit(item.wanted.path), failed=why))
+
+
+def read_exactly(
+    root: Path,
+    folder: Path,
+    conventions: Conventions,
+    *,
+    workers: int | None = None,
+    opened: Collection[str] = (),
+    progress: Callable[[int, int], None] | None = None,
+) -> ExactResult:
+    """Reads all that is not read exactly yet of the index in a folder, and waits for that. Raises what
+    `open_view` and `open_writer` raise, WorkersFailed."""
+    begun = time.monotonic()
+    reading = ExactReading(root, folder, conventions, progress=progress)
+    with Pool(workers or os.cpu_count() or 1) as pool:
+        # What was read from a text that the index does not know yet is found again by a later refresh.
+        for _ in range(MOST_ROUNDS):
+            if not reading.refresh(opened):
+                break
+            while reading.turn(pool):
+                pass
+    reading.finish()
+    reading.result.seconds = time.monotonic() - begun
+    return reading.result
+
+
+MOST_ROUNDS: Final = 4
+"""Looks at the index: a tree that changes all the time is not waited for."""

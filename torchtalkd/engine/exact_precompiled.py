@@ -1,0 +1,186 @@
+"""The precompiled headers of a tree: which there are to be, where they lie, and what is wrong with them.
+
+A precompiled header is named by all that is in it, so that one that is there is the right one: its arguments,
+what it includes, libclang's release, and of each file in it size and time, for libclang refuses one when a
+file in it has another time. The tests are in `tests/test_exact_groups.py`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any, Final
+
+from torchtalkd.compilation.values import BESIDE
+from torchtalkd.engine.exact_closure import Closures, members
+from torchtalkd.engine.exact_groups import Group, groups, unguarded_twice
+from torchtalkd.engine.exact_known import Known
+
+_GUARD: Final = re.compile(
+    rb"\A(?:\s|//[^\n]*\n|/\*.*?\*/)*#[ \t]*(?:ifndef[ \t]+(\w+)|if[ \t]+!?[ \t]*defined[ \t(]*(\w+))",
+    re.DOTALL,
+)
+_ONCE: Final = re.compile(rb"^[ \t]*#[ \t]*pragma[ \t]+once\b", re.MULTILINE)
+HEADERS: Final = "precompiled"
+"""The folder beside an index, in that of what is made for exact reading."""
+
+
+@dataclass(slots=True)
+class Precompiled:
+    """What a group of units shares."""
+
+    arguments: tuple[str, ...]
+    group: Group
+    path: Path
+    """Where it lies when it is there."""
+    text: str
+    state: str = "wanted"
+    """wanted, building, ready, failed (then its units are read plainly)."""
+    errors: list[Any] = field(default_factory=list)
+    tries: int = 0
+
+    @property
+    def missing(self) -> bool:
+        """Whether it lacks a header."""
+        return any(error[3] for error in self.errors)
+
+
+def precompiled(
+    known: Known, folder: Path, reader: str, without: Iterable[int], units: Iterable[str] | None = None
+) -> list[Precompiled]:
+    """Those of all units that are to be read, or of some. `without`: files that no precompiled header may
+    have in it for the time being."""
+    by_arguments: dict[tuple[str, ...], list[str]] = {}
+    for path in sorted(known.wanted) if units is None else sorted(units):
+        wanted = known.wanted[path]
+        if not wanted.header:
+            by_arguments.setdefault(wanted.arguments, []).append(path)
+    left_out = [*unguarded_twice(known.closures, unguarded(known)), *without]
+    return [
+        made(known, folder, reader, arguments, group)
+        for arguments, paths in by_arguments.items()
+        for group in groups(paths, known.closures, known.sizes, left_out)
+        if group.headers
+    ]
+
+
+def made(known: Known, folder: Path, reader: str, arguments: tuple[str, ...], group: Group) -> Precompiled:
+    """A group's precompiled header, ready where it is there already."""
+    text = "".join(f'#include "{_absolute(known, path)}"\n' for path in group.headers)
+    digest = blake2b("\0".join((reader, *arguments, text)).encode(), digest_size=12)
+    paths = {number: path for path, number in known.closures.numbers.items()}
+    for number in members(_closure(known.closures, group)):
+        digest.update(f"{paths[number]}{_stat(_absolute(known, paths[number]))}".encode())
+    path = folder / BESIDE / HEADERS / f"{digest.hexdigest()}.h"
+    found = Precompiled(arguments, group, path, text)
+    with suppress(OSError, ValueError):
+        found.errors = json.loads(path.with_suffix(".json").read_text("utf-8"))
+        if path.with_suffix(".pch").stat().st_size:
+            found.state = "ready"
+    return found
+
+
+def written(one: Precompiled, errors: Sequence[Any]) -> None:
+    """Notes that a precompiled header is there whole. Raises OSError."""
+    one.errors = list(errors)
+    one.path.with_suffix(".json").write_text(json.dumps(one.errors), "utf-8")
+    os.replace(building(one), one.path.with_suffix(".pch"))
+    one.state = "ready"
+
+
+def building(one: Precompiled) -> Path:
+    """Where it is written before it is whole."""
+    return one.path.with_suffix(f".{os.getpid()}.new")
+
+
+def prune(folder: Path, kept: Iterable[Precompiled]) -> None:
+    """Deletes precompiled headers that no group has any more."""
+    names = {one.path.stem for one in kept}
+    with suppress(OSError):
+        for path in (folder / BESIDE / HEADERS).iterdir():
+            if path.name.partition(".")[0] not in names:
+                path.unlink(missing_ok=True)
+
+
+def unguarded(known: Known) -> list[int]:
+    """The headers that are read once more each time they are included."""
+    found = []
+    for path, number in known.closures.numbers.items():
+        if path in known.generated or (path in known.wanted and not known.wanted[path].header):
+            continue
+        if known.files[path].language in ("cpp", "cuda") and not _is_guarded(known, path):
+            found.append(number)
+    return found
+
+
+_guarded: dict[tuple[str, str], bool] = {}
+
+
+def _is_guarded(known: Known, path: str) -> bool:
+    asked = (path, known.files[path].digest)
+    if asked not in _guarded:
+        try:
+            with open(_absolute(known, path), "rb") as file:
+                data = file.read(1 << 16)
+        except OSError:
+            return True  # It has gone; whatever includes it is read again.
+        _guarded[asked] = bool(_ONCE.search(data) or _defines_guard(data))
+    return _guarded[asked]
+
+
+def _defines_guard(data: bytes) -> bool:
+    match = _GUARD.match(data)
+    if match is None:
+        return False
+    name = match.group(1) or match.group(2)
+    return re.search(rb"#[ \t]*define[ \t]+" + re.escape(name) + rb"\b", data[match.end() :]) is not None
+
+
+def _closure(known: Closures, group: Group) -> int:
+    bits = 0
+    for path in group.headers:
+        bits |= known.closed[known.numbers[path]]
+    return bits
+
+
+def _absolute(known: Known, path: str) -> str:
+    return path if path.startswith("/") else f"{known.root}/{path}"
+
+
+def _stat(path: str) -> tuple[int, int]:
+    try:
+        found = os.stat(path)
+    except OSError:
+        return 0, 0
+    return found.st_size, found.st_mtime_ns
+
+
+def umbrellas(
+    known: Known, headers: Iterable[str], most: int
+) -> list[tuple[tuple[str, ...], tuple[str, ...]]]:
+    """(arguments, headers) of the units that only include headers, to read the bodies in these: neighbours
+    together, for they include the same."""
+    by_arguments: dict[tuple[str, ...], list[str]] = {}
+    for path in sorted(headers):
+        by_arguments.setdefault(known.wanted[path].arguments, []).append(path)
+    return [
+        (arguments, tuple(paths[start : start + most]))
+        for arguments, paths in by_arguments.items()
+        for start in range(0, len(paths), most)
+    ]
+
+
+def umbrella_text(known: Known, headers: Iterable[str]) -> str:
+    """What such a unit says."""
+    return "".join(f'#include "{known.root}/{path}"\n' for path in headers)
+
+
+def weight(known: Known, bits: int) -> int:
+    """Bytes of a set of files."""
+    return sum(known.sizes.get(number, 0) for number in members(bits))

@@ -1,0 +1,131 @@
+"""What a function is called in a unit: its qualified name, and a digest that names it in every unit.
+
+A USR holds only the basename of the file of a function with internal linkage, and two files of a tree may
+have the same: so that is digested together with the file's path. Templates are named by their pattern,
+whatever it was instantiated with.
+"""
+
+from __future__ import annotations
+
+from hashlib import blake2b
+from typing import Any, Final
+
+from torchtalkd.parse import exact_libclang as c
+from torchtalkd.parse.exact_libclang import Cursor, text
+from torchtalkd.readings import ExactTarget
+
+_EXTERNAL: Final = 4
+_SCOPES: Final = (
+    frozenset({c.NAMESPACE, c.STRUCT, c.UNION, c.CLASS, c.CLASS_TEMPLATE, c.PARTIAL}) | c.FUNCTIONS
+)
+_MOST_SPECIALIZED: Final = 8
+
+
+class Names:
+    """The names of one unit's functions. Lives as long as the unit: it is asked by address."""
+
+    def __init__(self, lib: Any, root: str) -> None:
+        """`root` is the resolved tree; what is below it gets its path from there."""
+        self._lib = lib
+        self._root = root.rstrip("/") + "/"
+        self._place = c.placer(lib)
+        self._paths: dict[int, str] = {0: ""}
+        self._scopes: dict[int, str] = {}
+        self._targets: dict[int, ExactTarget | None] = {}
+
+    def path(self, handle: int) -> str:
+        """The path from the root of a file, '' outside."""
+        known = self._paths.get(handle)
+        if known is None:
+            name = text(self._lib, self._lib.clang_getFileName(handle))
+            known = self._paths[handle] = normal(name, self._root)
+        return known
+
+    def where(self, cursor: Cursor) -> tuple[int, int, int]:
+        """(handle of the file, line, column) of a cursor's name."""
+        return self._place(self._lib.clang_getCursorLocation(cursor))
+
+    def end_line(self, cursor: Cursor) -> int:
+        """The line in which a cursor's text ends."""
+        return self._place(self._lib.clang_getRangeEnd(self._lib.clang_getCursorExtent(cursor)))[1]
+
+    def qualified(self, cursor: Cursor) -> str:
+        """The name with its namespaces and classes; inline and anonymous namespaces leave no trace."""
+        name = self._plain(cursor)
+        around = self._scope(self._lib.clang_getCursorSemanticParent(cursor))
+        return f"{around}{name}"
+
+    def usr(self, cursor: Cursor, path: str) -> int:
+        """The digest of a function that stands in a file."""
+        lib = self._lib
+        found = text(lib, lib.clang_getCursorUSR(cursor))
+        if lib.clang_getCursorLinkage(cursor) != _EXTERNAL:
+            found = f"{path}\0{found}"
+        return int.from_bytes(blake2b(found.encode(), digest_size=8).digest(), "big", signed=True)
+
+    def target(self, cursor: Cursor) -> ExactTarget | None:
+        """The function that a reference means; None for one without a name that
+        is written anywhere: implicit, `= default`, a lambda's own."""
+        address = cursor.data[0]
+        if address not in self._targets:
+            self._targets[address] = self._made(cursor)
+        return self._targets[address]
+
+    def _made(self, cursor: Cursor) -> ExactTarget | None:
+        lib = self._lib
+        cursor = self.pattern(cursor)
+        if cursor.kind in (c.METHOD, c.CONSTRUCTOR, c.DESTRUCTOR):
+            if lib.clang_CXXMethod_isDefaulted(cursor):
+                return None
+            parent = lib.clang_getCursorSemanticParent(cursor)
+            if self.where(parent) == self.where(cursor) or _is_lambda(
+                text(lib, lib.clang_getCursorSpelling(parent))
+            ):
+                return None
+        defined = lib.clang_getCursorDefinition(cursor)
+        if defined.kind in c.FUNCTIONS:
+            cursor = self.pattern(defined)
+        handle, line, _ = self.where(cursor)
+        path = self.path(handle)
+        return ExactTarget(self.qualified(cursor), self.usr(cursor, path), path, line if path else 0)
+
+    def pattern(self, cursor: Cursor) -> Cursor:
+        """What a specialization was made from, as it is written."""
+        for _ in range(_MOST_SPECIALIZED):
+            template = self._lib.clang_getSpecializedCursorTemplate(cursor)
+            if template.kind not in c.FUNCTIONS:
+                break
+            cursor = template
+        return cursor
+
+    def _plain(self, cursor: Cursor) -> str:
+        name = text(self._lib, self._lib.clang_getCursorSpelling(cursor))
+        if cursor.kind in (c.CONSTRUCTOR, c.DESTRUCTOR):
+            return name.partition("<")[0]  # `Foo<T>`: of a template's pattern.
+        return name
+
+    def _scope(self, cursor: Cursor) -> str:
+        if cursor.kind not in _SCOPES:
+            return ""
+        address = cursor.data[0]
+        known = self._scopes.get(address)
+        if known is None:
+            lib = self._lib
+            around = self._scope(lib.clang_getCursorSemanticParent(cursor))
+            name = text(lib, lib.clang_getCursorSpelling(cursor))
+            unnamed = not name or name.startswith("(") or lib.clang_Cursor_isInlineNamespace(cursor)
+            known = self._scopes[address] = around if unnamed else f"{around}{name}::"
+        return known
+
+
+def normal(name: str, root: str) -> str:
+    """A file's path from the root, which ends with a slash; '' outside."""
+    if "/../" in name or "/./" in name:
+        import os.path
+
+        name = os.path.normpath(name)
+    return name[len(root) :] if name.startswith(root) else ""
+
+
+def _is_lambda(spelling: str) -> bool:
+    return spelling.startswith("(lambda")

@@ -1,0 +1,57 @@
+"""Whose a reference is: the function around it, or the registration whose lambda it stands in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from torchtalkd.facts import FiledDefinition, FiledReference
+from torchtalkd.store.view import View
+
+_BINDS: Final = ("registration", "schema", "python_binding")
+_AROUND: Final = ("library", "module")
+"""What bindings of C++ stand in: blocks whose text is not one function's."""
+
+
+def owner_of(view: View, reference: FiledReference) -> FiledDefinition | None:
+    """The definition that a reference stands in; in a block of registrations the one around it."""
+    owner = view.definition(reference.owner) if reference.owner >= 0 else None
+    if owner is not None and (owner.fact.kind not in _AROUND or owner.file.language == "python"):
+        return owner
+    return _binding_around(view, reference) or owner
+
+
+def is_target(owner: FiledDefinition, reference: FiledReference) -> bool:
+    """Whether a reference in a binding is the very thing that is bound: that is an edge of its own."""
+    return owner.fact.kind in _BINDS and reference.fact.kind == "address"
+
+
+def inside_of(view: View, binding: FiledDefinition) -> Iterator[FiledReference]:
+    """The references in the lambda of a binding."""
+    if binding.fact.kind not in _BINDS or not (binding.fact.detail or {}).get("lambda"):
+        return
+    for line in range(binding.fact.line, binding.fact.end_line + 1):
+        for reference in view.references_on(binding.file, line):
+            owner = owner_of(view, reference)
+            if owner is not None and owner.id == binding.id:
+                yield reference
+
+
+def _binding_around(view: View, reference: FiledReference) -> FiledDefinition | None:
+    place = (reference.fact.line, reference.fact.column)
+    around = [
+        (d.fact.line, d.fact.column, d)
+        for d in _bindings(view, reference)
+        if (d.fact.line, d.fact.column) <= place and place[0] <= d.fact.end_line
+    ]
+    return max(around, key=lambda one: one[:2])[2] if around else None
+
+
+def _bindings(view: View, reference: FiledReference) -> list[FiledDefinition]:
+    kept: dict[int, list[FiledDefinition]] = view.kept.setdefault("bindings_in", {})
+    found = kept.get(reference.file.id)
+    if found is None:
+        found = kept[reference.file.id] = [
+            d for d in view.definitions_in(reference.file) if d.fact.kind in _BINDS
+        ]
+    return found
