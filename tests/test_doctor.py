@@ -16,7 +16,12 @@ from tests.conftest import DEMO_TREE, _copy
 from tests.daemons import Home, new_home
 from torchtalkd import cli, wire
 from torchtalkd.cache import index_folder
+from torchtalkd.compilation.cuda import Cuda
+from torchtalkd.compilation.generated import Standing
+from torchtalkd.compilation.machine import Machine
+from torchtalkd.compilation.standard_library import StandardLibrary
 from torchtalkd.conventions import load
+from torchtalkd.doctor import compiling as of_compiling
 from torchtalkd.doctor import look
 from torchtalkd.doctor import versions as of_versions
 from torchtalkd.doctor.values import FIX, Finding
@@ -149,6 +154,24 @@ def test_libraries_that_lack_or_are_too_old(here: Here, monkeypatch: pytest.Monk
     assert metadata.version("pytest") in the(here.look(), "versions", "Python").said
     here.environ["PATH"] = str(here.bin)
     assert the(here.look(), "versions", "no git").fix
+
+
+def test_what_reading_c_plus_plus_exactly_needs(here: Here, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = Machine(18, Path("/headers"), StandardLibrary((), "/usr/include/c++", ""), Cuda(), ())
+    monkeypatch.setattr(of_compiling, "machine", lambda *_: found)
+    assert the(here.look(), "compiling", "libclang 18").level != FIX
+    for state, sentence, fix in (
+        ("untrusted", "generated headers missing", "torchtalkd trust "),
+        ("changed", "has changed", "torchtalkd trust "),
+        ("failed", "no module x", "torchtalkd status --compile "),
+    ):
+        told = Standing(state, sentence, "a", "b")  # type: ignore[arg-type]
+        monkeypatch.setattr(of_compiling, "standing", lambda *_, told=told: told)
+        (one,) = [one for one in here.look() if one.about == "compiling" and one.fix]
+        assert one.fix.startswith(fix) and (one.level == FIX) == (state != "untrusted")
+    missing = found._replace(builtin=None)
+    monkeypatch.setattr(of_compiling, "machine", lambda *_: missing)
+    assert the(here.look(), "compiling", "by name only").fix.startswith("pip install 'clang-tidy==18")
 
 
 def test_what_clients_have_registered(here: Here) -> None:

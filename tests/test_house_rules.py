@@ -61,7 +61,7 @@ MAY_IMPORT: Mapping[str, str] = {
     # What clients of agents are told of this program is texts in other programs' files: no tree takes part.
     "registration": "",
     # Whoever looks for what is wrong must see all that can be.
-    "doctor": "bases cache config conventions index registration roots store watch wire",
+    "doctor": "bases cache compilation config conventions index registration roots store watch wire",
     # What is kept is told with where the tree is now, which no revision of the index can know.
     "index": "cache conventions engine facts store vcs",
     "frontends": "facts queries",

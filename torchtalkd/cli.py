@@ -57,9 +57,7 @@ COMMANDS = {
     "stop": "daemons",
     "restart": "daemons",
     "logs": "daemons",
-    **dict.fromkeys(
-        ("trace", "search", "dispatch", "ops", "problems", "graph", "modules", "tests"), "ask"
-    ),
+    **dict.fromkeys(("trace", "search", "dispatch", "ops", "problems", "graph", "modules", "tests"), "ask"),
     "harness list": "harness listed",
     "harness show": "harness",
     "harness new": "harness_new",

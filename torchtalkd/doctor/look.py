@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from torchtalkd import wire
 from torchtalkd.doctor.clients import clients
+from torchtalkd.doctor.compiling import compiling
 from torchtalkd.doctor.daemon import daemon
 from torchtalkd.doctor.languages import languages
 from torchtalkd.doctor.programs import programs
@@ -23,6 +24,7 @@ PARTS: Final[Mapping[str, Callable[[Place], Iterator[Finding]]]] = {
     "programs": programs,
     "daemon": daemon,
     "trees": trees,
+    "compiling": compiling,
     "watches": watches,
     "clients": clients,
     "languages": languages,

@@ -128,6 +128,8 @@ class Desk:
         failed = own.failed(answer)
         certainty = "" if failed else own.certainty(answer)
         whole, extract = (_with(text, certainty) for text in own.text(answer))
+        if failed and not answer.error:
+            whole, extract = f"{own.absent}: {whole}", ""
         ways = own.ways(answer, call.given)
         return Said(replies.reply(whole, notes, call.asked, ways, extract=extract), failed)
 

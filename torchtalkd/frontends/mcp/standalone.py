@@ -42,6 +42,8 @@ class Own(NamedTuple):
     """Whether the answer is none: the name of nothing, or a question that cannot be asked so."""
     notes: Callable[[Any], Iterator[str]] = lambda answer: iter(())
     """What must be said beside it, of how sure it is."""
+    absent: str = ""
+    """Begins an answer where nothing has the name."""
     certainty: Callable[[Any], str] = lambda answer: ""
     """How sure it is, in a word, where its first line does not say so."""
 
@@ -166,13 +168,19 @@ _ALL: Final = 100_000
 
 OWN: Final[Mapping[str, Own]] = {
     "graph": Own(
-        _graph, _graph_text, _graph_ways, lambda answer: not answer.found or bool(answer.error), _graph_notes
+        _graph,
+        _graph_text,
+        _graph_ways,
+        lambda answer: not answer.found or bool(answer.error),
+        _graph_notes,
+        "Function not found",
     ),
     "modules": Own(
         _modules,
         _modules_text,
         _modules_ways,
         lambda answer: not answer.found or bool(answer.error),
+        absent="Module not found",
         certainty=lambda answer: "certain" if answer.exact else "no name is exactly so",
     ),
     "tests": Own(
@@ -180,6 +188,7 @@ OWN: Final[Mapping[str, Own]] = {
         lambda answer: Text(tests_text(answer)),
         _tests_ways,
         lambda answer: not answer.items,
+        absent="No tests found",
         certainty=lambda answer: _sure(sum(not item.certain for item in answer.items)),
     ),
 }
