@@ -157,7 +157,9 @@ def test_libraries_that_lack_or_are_too_old(here: Here, monkeypatch: pytest.Monk
 
 
 def test_what_reading_c_plus_plus_exactly_needs(here: Here, monkeypatch: pytest.MonkeyPatch) -> None:
-    found = Machine(18, Path("/headers"), StandardLibrary((), "/usr/include/c++", ""), Cuda(), ())
+    found = Machine(
+        18, Path("/headers"), StandardLibrary((), "/usr/include/c++", ""), Cuda("", "", (), ()), ()
+    )
     monkeypatch.setattr(of_compiling, "machine", lambda *_: found)
     assert the(here.look(), "compiling", "libclang 18").level != FIX
     for state, sentence, fix in (
