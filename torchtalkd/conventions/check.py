@@ -44,6 +44,7 @@ LANGUAGES: Final = (
     "tags",
     "cmake",
     "pyproject",
+    "notebook",
     "",
 )
 OPERAND_SPACES: Final = ("op", "py", "test")
