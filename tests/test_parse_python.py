@@ -501,7 +501,11 @@ db = [
                 "variant_test_name": "",
             },
         ),
-        ("test:add", "add", {"info": "BinaryUfuncInfo", "list": "db", "said": {"dtypes": "some(torch.float)"}}),
+        (
+            "test:add",
+            "add",
+            {"info": "BinaryUfuncInfo", "list": "db", "said": {"dtypes": "some(torch.float)"}},
+        ),
     ]
     assert not [d for d in parse(source).definitions if d.kind == "test"]
 

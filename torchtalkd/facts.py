@@ -179,7 +179,7 @@ class FileFacts:
     path: str
     """From the root, with forward slashes."""
     language: str
-    """cpp, cuda, objcpp, metal, python, native_functions, derivatives, tags, cmake, pyproject."""
+    """cpp, cuda, objcpp, metal, python, native_functions, derivatives, tags, cmake, pyproject, notebook."""
     role: str
     """library, test, template, generated: from the manifest's globs."""
     definitions: tuple[Definition, ...] = ()

@@ -46,6 +46,7 @@ LANGUAGES: Final = (
     "tags",
     "cmake",
     "pyproject",
+    "notebook",
     "",
 )
 OPERAND_SPACES: Final = ("op", "py", "test")

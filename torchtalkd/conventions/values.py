@@ -29,8 +29,8 @@ class Files:
     """Files whose role is `generated`."""
     languages: dict[str, str] = field(default_factory=dict)
     """Suffix (`.cu`) or pattern with a slash (`aten/src/ATen/native/tags.yaml`) → language:
-    cpp, cuda, objcpp, metal, python, native_functions, derivatives, tags, cmake, pyproject, ``
-    (not read)."""
+    cpp, cuda, objcpp, metal, python, native_functions, derivatives, tags, cmake, pyproject, notebook
+    (told as a Problem: its code is not read), `` (not read)."""
     max_bytes: int = 8_000_000
     """A larger file is a Problem and is not parsed."""
 

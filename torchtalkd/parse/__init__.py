@@ -78,4 +78,7 @@ def parse(path: str, data: bytes, conventions: Conventions) -> FileFacts:
         from torchtalkd.parse.targets_pyproject import parse_pyproject
 
         return parse_pyproject(path, data, conventions, language, role)
+    if language == "notebook":
+        text = "a notebook: what its cells define and test is not read"
+        return FileFacts(path, language, role, problems=(Problem(0, "syntax", text),))
     return FileFacts(path, language, role)

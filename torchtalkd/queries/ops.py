@@ -15,6 +15,7 @@ from torchtalkd.link import builds, operators
 from torchtalkd.link.dispatch_table import dispatch_table
 from torchtalkd.link.operators import Family
 from torchtalkd.link.registered import Registered, fallbacks, registered, runtime_keys
+from torchtalkd.link.test_entries import entries
 from torchtalkd.queries.answers import Standalone, Standing, standing
 from torchtalkd.queries.dispatch import unknown_key
 from torchtalkd.store.view import View
@@ -155,15 +156,11 @@ def _tested(view: View) -> frozenset[str]:
     kept: frozenset[str] | None = view.kept.get("opinfo_names")
     if kept is None:
         found: set[str] = set()
-        for definition in view.definitions_of_kind("test"):
-            detail = definition.fact.detail or {}
-            if "info" not in detail:
-                continue
-            aliases = detail.get("aliases") or ()
-            named = (definition.fact.name, detail.get("aten_name"), detail.get("aten_backward_name"))
-            for name in (*named, *((aliases,) if isinstance(aliases, str) else aliases)):
-                if name:
-                    found.update((str(name).replace(".", "_"), str(name).rpartition(".")[2]))
+        for entry in entries(view).all:
+            if entry.of in ("operator", ""):
+                for name in (entry.name, entry.aten_name, entry.aten_backward_name, *entry.aliases):
+                    if name:
+                        found.update((name.replace(".", "_"), name.rpartition(".")[2]))
         kept = view.kept["opinfo_names"] = frozenset(found)
     return kept
 

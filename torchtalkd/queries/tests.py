@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Final
 
+from rapidfuzz import fuzz, process
+
+from torchtalkd.link.test_entries import entries
 from torchtalkd.queries.answers import standing
 from torchtalkd.queries.nearest import nearest
 from torchtalkd.queries.tests_answer import CATEGORIES, FOCUSES, MODES, TestsAnswer, as_json
@@ -13,6 +17,10 @@ from torchtalkd.queries.tests_in_file import in_file
 from torchtalkd.store.view import View
 
 __all__ = ["TestsAnswer", "as_json", "tests"]
+
+_LEAST: Final = 70
+"""How alike a name must be to be named where nothing was found, in per cent."""
+_MOST: Final = 8
 
 
 def tests(
@@ -47,5 +55,7 @@ def tests(
     else:
         answer = found(view, query, focus, limit)
     if mode == "find" and not answer.items and not answer.error and query:
-        return replace(answer, nearest=tuple(nearest(view, query)))
+        names = {entry.name for entry in entries(view).all}
+        alike = [name for name, _, _ in process.extract(query, names, scorer=fuzz.ratio, score_cutoff=_LEAST)]
+        return replace(answer, nearest=tuple(dict.fromkeys((*alike, *nearest(view, query))))[:_MOST])
     return answer

@@ -228,7 +228,8 @@ def _by_reference(view: View, query: str, limit: int, *, methods: bool) -> tuple
             if rank == REFERS and reference.fact.kind == "method":
                 continue
             written = reference.fact.name
-            if rank == REFERS and not operator and "." in name and not _same(written, name):
+            spelled = keys.space(key) == "cpp" and "::" in written
+            if rank == REFERS and not operator and "." in name and not (spelled or _same(written, name)):
                 continue
             if rank == REFERS and written == base and keys.space(key) == "py" and "." in name:
                 continue

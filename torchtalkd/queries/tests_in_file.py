@@ -17,6 +17,8 @@ from torchtalkd.queries.tests_items import MOST_IDS, file_item, short, test_file
 from torchtalkd.store.view import View
 
 _MOST_IMPORTS: Final = 30
+_MOST_CASES: Final = 12
+"""Decorators of a class's tests that are shown."""
 _MOST_OTHERS: Final = 5
 """Files that the query may mean, too, of which the answer tells."""
 
@@ -129,7 +131,7 @@ def _class(view: View, class_: FiledDefinition, tests: list[Test], made: dict[in
         sum(len(ids.ids) for ids in found),
         tuple(name for ids in found for name in ids.patterns[:1])[:MOST_IDS],
         tuple(dict.fromkeys(reason for ids in found for reason in ids.reasons))[:MOST_IDS],
-        (*makers, *list(cases)[:8]),
+        (*makers, *list(cases)[:_MOST_CASES]),
     )
 
 

@@ -17,7 +17,7 @@ SCOPE = "SELECT id, scope FROM definition"
 SITES = "SELECT key, name, kind, sites FROM reference"
 DECORATORS = f"""SELECT json_extract(detail, '$.decorators') FROM file CROSS JOIN definition
  ON definition.id BETWEEN file.id << {ID_BITS} AND (file.id << {ID_BITS}) + {(1 << ID_BITS) - 1}
- WHERE role = ? AND language = 'python' AND detail LIKE '{{"decorators":%'"""
+ WHERE role = ? AND language = 'python' AND detail LIKE '%"decorators":[%'"""
 _INDEXED_KINDS = ("operator", "schema", "derivative", "stub", "stub_kernel", "library", "kernel", "registry")
 _INDEXED = "kind IN ('operator','schema','derivative','stub','stub_kernel','library','kernel','registry')"
 """As in schema.sql, word for word: only so SQLite uses the index."""
