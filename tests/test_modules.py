@@ -273,9 +273,13 @@ def test_an_extension_lists_what_inherits_from_the_frameworks_module() -> None:
     sources = {
         "vllm/model_executor/custom_op.py": "from torch import nn\nclass CustomOp(nn.Module):\n    pass\n",
         "vllm/model_executor/models/llama.py": """import torch.nn as nn
+import torch
+import my_ext
 class Llama(nn.Module):
+    def __init__(self):
+        self.embed = nn.Embedding(3, 4)
     def forward(self, x):
-        return self.embed(x)
+        return my_ext.fused(torch.relu(self.embed(x)))
 class Mistral(Llama):
     pass
 """,
@@ -284,6 +288,9 @@ class Norm(CustomOp):
     pass
 """,
     }
+    sources["csrc/ext.cpp"] = """Tensor fused(const Tensor& x) { return x; }
+PYBIND11_MODULE(my_ext, m) { m.def("fused", &fused); }
+"""
     view = view_of_sources(sources, "vllm")
     names = [row.name.rpartition(".")[2] for row in modules(view, "nn", "list").rows]
     assert names == ["CustomOp", "Llama", "Mistral", "Norm"]
@@ -291,7 +298,15 @@ class Norm(CustomOp):
     assert [r.name.rpartition(".")[2] for r in modules(view, "custom_ops", "list").rows] == ["Norm"]
     (found,) = modules(view, "Mistral", "trace", "full").cards
     assert found.type == "model"
-    assert [m.name for m in found.methods] == ["forward"]
+    runs = method(found, "forward").runs
+    assert {(r.kind, r.name, r.attribute) for r in runs} == {
+        ("module", "torch.nn.Embedding", "embed"),
+        ("outside", "torch.relu", ""),
+        ("binding", "my_ext.fused", ""),
+    }
+    (bound,) = [r for r in runs if r.kind == "binding"]
+    assert [(k.symbol, k.file, k.line) for k in bound.kernels] == [("fused", "csrc/ext.cpp", 1)]
+    assert "self.embed → torch.nn.Embedding (not in this tree)" in modules_text(modules(view, "Mistral"))
 
 
 def test_the_text_has_the_place_first_and_fits(view: View) -> None:

@@ -37,7 +37,7 @@ def module_names(view: View, name: str) -> list[Found]:
         ending = "." + name
         last = name.rpartition(".")[2]
         return [one for one in _bare(view, last) if one.definition.fact.name.endswith(ending)]
-    return _bare(view, name) or _alike(view, name)
+    return _bare(view, name) or _alike(view, name) or _functions(view, name)
 
 
 def _full(view: View, full: str) -> list[Found]:
@@ -72,6 +72,17 @@ def _bare(view: View, name: str) -> list[Found]:
                 ends = python_names.resolve(view, target.fact.name).ends
                 found += [Found(end, None) for end in ends if end.fact.kind == "class"]
     return _once(found)
+
+
+def _functions(view: View, name: str) -> list[Found]:
+    """The functions of the library's modules that are called so, the publicest first."""
+    found = [
+        d
+        for d in view.definitions(keys.py(name))
+        if d.fact.kind in ("function", "kernel") and d.file.role == "library"
+    ]
+    own = [d for d in found if (around := view.scope(d)) is not None and around.fact.kind == "module"]
+    return [Found(d, None) for d in sorted(own, key=lambda d: _rank(view, d))]
 
 
 def _rank(view: View, cls: FiledDefinition) -> tuple[int, int, int, int, str, int]:
