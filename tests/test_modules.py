@@ -11,6 +11,7 @@ from torchtalkd import cli
 from torchtalkd.frontends.modules_text import modules_text, no_module
 from torchtalkd.frontends.text import MOST_BYTES
 from torchtalkd.queries.module_card import Card, Method
+from torchtalkd.queries.module_names import begins_a_word
 from torchtalkd.queries.modules import as_json, modules
 from torchtalkd.store.view import View
 
@@ -203,7 +204,6 @@ def test_of_several_classes_of_a_name_the_public_one_is_shown(view: View) -> Non
     assert answer.cards[0].public == "torch.nn.Linear"
     assert [row.name for row in answer.rows] == [
         "torch.other.Linear",
-        "torch.nn.modules.linear.Bilinear",
         "torch.nn.modules.linear.LazyLinear",
     ]
 
@@ -259,6 +259,23 @@ def test_not_found_gives_the_nearest_names(view: View) -> None:
     assert "Linear" in answer.nearest
     assert "Linear" in no_module(answer)
     assert not modules(view, "Liear", "list").found
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "begins"),
+    [
+        ("adam", "NAdam", True),
+        ("adam", "SparseAdam", True),
+        ("nms", "PythonMsgPrinter", False),
+        ("norm", "BatchNorm2d", True),
+        ("norm2d", "_LazyInstanceNorm2d", True),
+        ("cell", "LSTMCell", True),
+        ("lstm", "_LSTMLayer", True),
+        ("inear", "Linear", False),
+    ],
+)
+def test_a_text_begins_a_word_of_a_name(text: str, name: str, begins: bool) -> None:
+    assert begins_a_word(text, name) is begins
 
 
 def test_wrong_questions_say_what_is_allowed(view: View) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Final, NamedTuple
 
 from rapidfuzz import fuzz, process
@@ -13,6 +14,7 @@ from torchtalkd.queries.module_categories import category_classes, is_under
 from torchtalkd.queries.nearest import LEAST_RATIO, MOST, nearest
 from torchtalkd.store.view import View
 
+_WORD: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z0-9]+")
 _SHORTEST: Final = 3
 """Letters of a text that names which only contain it are searched for."""
 
@@ -134,12 +136,21 @@ def containing(view: View, text: str) -> list[FiledDefinition]:
 
 
 def _likeness(wanted: str, cls: FiledDefinition) -> int:
-    last = _last(cls).casefold()
+    last = _last(cls)
     exact = wanted.rpartition(".")[2]
-    if last == exact:
+    if last.casefold() == exact:
         return 0
-    bare = last.strip("_")
-    return 1 if bare == exact else 2 if bare.startswith(exact) else 3
+    bare = last.strip("_").casefold()
+    if bare == exact or bare.startswith(exact):
+        return 1 if bare == exact else 2
+    return 3 if begins_a_word(exact, last) else 4
+
+
+def begins_a_word(text: str, name: str) -> bool:
+    """Whether a text, ignoring case, begins one of the words that a name is made of: adam in NAdam, not nms
+    in PythonMsg."""
+    starts = (match.start() for match in _WORD.finditer(name))
+    return any(name.casefold().startswith(text.casefold(), start) for start in starts)
 
 
 def _last(cls: FiledDefinition) -> str:
