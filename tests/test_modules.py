@@ -11,6 +11,7 @@ from torchtalkd import cli
 from torchtalkd.frontends.modules_text import modules_text, no_module
 from torchtalkd.frontends.text import MOST_BYTES
 from torchtalkd.queries.module_card import Card, Method
+from torchtalkd.queries.module_names import begins_a_word
 from torchtalkd.queries.modules import as_json, modules
 from torchtalkd.store.view import View
 
@@ -203,7 +204,6 @@ def test_of_several_classes_of_a_name_the_public_one_is_shown(view: View) -> Non
     assert answer.cards[0].public == "torch.nn.Linear"
     assert [row.name for row in answer.rows] == [
         "torch.other.Linear",
-        "torch.nn.modules.linear.Bilinear",
         "torch.nn.modules.linear.LazyLinear",
     ]
 
@@ -261,6 +261,23 @@ def test_not_found_gives_the_nearest_names(view: View) -> None:
     assert not modules(view, "Liear", "list").found
 
 
+@pytest.mark.parametrize(
+    ("text", "name", "begins"),
+    [
+        ("adam", "NAdam", True),
+        ("adam", "SparseAdam", True),
+        ("nms", "PythonMsgPrinter", False),
+        ("norm", "BatchNorm2d", True),
+        ("norm2d", "_LazyInstanceNorm2d", True),
+        ("cell", "LSTMCell", True),
+        ("lstm", "_LSTMLayer", True),
+        ("inear", "Linear", False),
+    ],
+)
+def test_a_text_begins_a_word_of_a_name(text: str, name: str, begins: bool) -> None:
+    assert begins_a_word(text, name) is begins
+
+
 def test_wrong_questions_say_what_is_allowed(view: View) -> None:
     with pytest.raises(ValueError, match="trace, list"):
         modules(view, "Linear", "show")  # type: ignore[arg-type]
@@ -273,9 +290,13 @@ def test_an_extension_lists_what_inherits_from_the_frameworks_module() -> None:
     sources = {
         "vllm/model_executor/custom_op.py": "from torch import nn\nclass CustomOp(nn.Module):\n    pass\n",
         "vllm/model_executor/models/llama.py": """import torch.nn as nn
+import torch
+import my_ext
 class Llama(nn.Module):
+    def __init__(self):
+        self.embed = nn.Embedding(3, 4)
     def forward(self, x):
-        return self.embed(x)
+        return my_ext.fused(torch.relu(self.embed(x)))
 class Mistral(Llama):
     pass
 """,
@@ -284,6 +305,9 @@ class Norm(CustomOp):
     pass
 """,
     }
+    sources["csrc/ext.cpp"] = """Tensor fused(const Tensor& x) { return x; }
+PYBIND11_MODULE(my_ext, m) { m.def("fused", &fused); }
+"""
     view = view_of_sources(sources, "vllm")
     names = [row.name.rpartition(".")[2] for row in modules(view, "nn", "list").rows]
     assert names == ["CustomOp", "Llama", "Mistral", "Norm"]
@@ -291,7 +315,15 @@ class Norm(CustomOp):
     assert [r.name.rpartition(".")[2] for r in modules(view, "custom_ops", "list").rows] == ["Norm"]
     (found,) = modules(view, "Mistral", "trace", "full").cards
     assert found.type == "model"
-    assert [m.name for m in found.methods] == ["forward"]
+    runs = method(found, "forward").runs
+    assert {(r.kind, r.name, r.attribute) for r in runs} == {
+        ("module", "torch.nn.Embedding", "embed"),
+        ("outside", "torch.relu", ""),
+        ("binding", "my_ext.fused", ""),
+    }
+    (bound,) = [r for r in runs if r.kind == "binding"]
+    assert [(k.symbol, k.file, k.line) for k in bound.kernels] == [("fused", "csrc/ext.cpp", 1)]
+    assert "self.embed → torch.nn.Embedding (not in this tree)" in modules_text(modules(view, "Mistral"))
 
 
 def test_the_text_has_the_place_first_and_fits(view: View) -> None:

@@ -109,7 +109,10 @@ def _runs(runs: tuple[Runs, ...], more: tuple[str, ...], file: str, indent: str)
     for run in runs:
         place = f":{run.line}" if run.file == file else f"{run.file}:{run.line}"
         via = f" via {' > '.join(run.via)}" if run.via else ""
-        if run.kind == "module":
+        if run.kind == "outside" or (run.kind == "module" and not run.kernels):
+            held = f"self.{run.attribute} → " if run.attribute else ""
+            yield f"{indent}{place} {held}{run.name} (not in this tree){via}"
+        elif run.kind == "module":
             (end,) = run.kernels
             yield f"{indent}{place} self.{run.attribute} → {run.name}  {end.file}:{end.line}{via}"
         elif run.kind == "kernel":

@@ -42,7 +42,8 @@ class Called(NamedTuple):
 
     reference: FiledReference
     ends: tuple[FiledDefinition, ...]
-    """Functions, kernels and classes of the tree; of a class that is constructed its `__init__` too."""
+    """Functions, kernels and classes of the tree; of a class that is constructed its `__init__` too. Of a
+    name that C++ binds, and no operator is behind, the binding."""
     operators: tuple[str, ...]
     """Packets that the name is bound to: `aten::conv2d`."""
     how: How
@@ -77,6 +78,9 @@ def _called(facts: Facts, reference: FiledReference) -> Called | None:
         made = [end for cls in ends if cls.fact.kind == "class" for end in _made_by(facts, cls)]
         return Called(reference, (*ends, *made), (), "construct", "declared")
     operators = () if ends else tuple(wrappers.operators_of(facts, fact.name))
+    if not ends and not operators:
+        bound = python_names.resolve(facts, fact.name).ends
+        ends = [end for end in bound if end.fact.kind == "python_binding"]
     return Called(reference, tuple(ends), operators, how, "candidate" if how == "value" else "declared")
 
 

@@ -343,6 +343,16 @@ def held_of(reference: FiledReference) -> Held:
     return Held(attribute, cls, reference)
 
 
+def attribute_names(facts: Facts, cls: FiledDefinition, name: str) -> list[str]:
+    """The full names of what makes `self.name` in a class, be it of this tree or not: by the class itself or,
+    without that, by the nearest one that it inherits from."""
+    for one in ancestry(facts, cls):
+        made = held(facts, one).get(name)
+        if made:
+            return list(dict.fromkeys(each.cls for each in made))
+    return []
+
+
 def attribute(facts: Facts, cls: FiledDefinition, name: str) -> list[FiledDefinition]:
     """The classes of the tree whose objects `self.name` may be in a class: what the class itself or,
     without that, the nearest one that it inherits from assigns."""

@@ -85,8 +85,20 @@ def _follow(facts: Facts, dotted: str, passed: frozenset[str]) -> Resolution:
     further = _through_module(facts, module, last, passed)
     if bindings and not any(end.fact.kind == "function" for end in further.ends):
         return Resolution(bindings, ())
+    if not (further.ends or bindings):
+        known_as = _renamed(facts, dotted)
+        return _follow(facts, known_as, passed) if known_as else further
     # `from torch.functional import *` puts a function with a body over the bound operator.
     return Resolution((*further.ends, *bindings), further.hops)
+
+
+def _renamed(facts: Facts, dotted: str) -> str:
+    """The name under which the rules know a class or module that sources spell otherwise, with what stands
+    behind it: torch._C.TensorBase.__idiv__ → torch.Tensor.__idiv__. '' for any other; what users write in
+    short (`F.relu`) is none of them."""
+    holder, _, last = dotted.rpartition(".")
+    full = facts.rules.python_aliases.get(holder, "") if "." in holder else ""
+    return f"{full}.{last}" if full else ""
 
 
 def _through_module(facts: Facts, module: str, last: str, passed: frozenset[str]) -> Resolution:

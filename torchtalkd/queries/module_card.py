@@ -15,6 +15,7 @@ from torchtalkd.queries.answers import Item
 from torchtalkd.queries.locate import operator_subject
 from torchtalkd.queries.module_categories import categories_of
 from torchtalkd.queries.overloads import overloads
+from torchtalkd.queries.trace_bindings import binding_items
 from torchtalkd.queries.trace_registrations import registration_items
 from torchtalkd.store.view import View
 
@@ -54,7 +55,8 @@ class Runs:
     """One thing that running a method comes to: an operator, a device kernel, or a module that it holds."""
 
     kind: str
-    """operator, kernel, module."""
+    """operator, kernel, module; binding: a name that C++ binds; outside: what a framework has that is not in
+    this tree."""
     name: str
     """`aten::linear`; the kernel's name; the module's method."""
     line: int
@@ -247,6 +249,13 @@ def method_runs(view: View, function: FiledDefinition) -> tuple[tuple[Runs, ...]
                 found.append(Runs("operator", run.operator, *place, kernels=kernels, evidence=run.evidence))
             else:
                 more.append(run.operator)
+        elif run.outside:
+            kind = "module" if run.held else "outside"
+            found.append(Runs(kind, run.outside, *place, run.held, (), run.evidence))
+        elif run.end is not None and run.end.fact.kind == "python_binding":
+            bound = [item for item in binding_items(view, run.end) if item.kind in _BODIES][:MOST_KEYS]
+            if bound:
+                found.append(Runs("binding", run.end.fact.name, *place, kernels=tuple(map(_kernel, bound))))
         elif run.end is not None:
             end = run.end
             kernel = Kernel("", end.fact.name, end.file.path, end.fact.line)
@@ -290,9 +299,11 @@ def _chain(view: View, packet: str) -> list[Kernel]:
     if not items:
         registered = registration_items(view, family, frozenset([family.full_name(entry)]))
         items = list(islice((item for item in registered if item.kind in _BODIES), MOST_KEYS))
-    return [
-        Kernel(item.dispatch_key, item.symbol, item.file, item.line, item.via, item.note) for item in items
-    ]
+    return [_kernel(item) for item in items]
+
+
+def _kernel(item: Item) -> Kernel:
+    return Kernel(item.dispatch_key, item.symbol, item.file, item.line, item.via, item.note)
 
 
 def _served(row: trace_kernels.Row) -> tuple[str, ...]:

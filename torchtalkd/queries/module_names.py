@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Final, NamedTuple
 
 from rapidfuzz import fuzz, process
@@ -13,6 +14,7 @@ from torchtalkd.queries.module_categories import category_classes, is_under
 from torchtalkd.queries.nearest import LEAST_RATIO, MOST, nearest
 from torchtalkd.store.view import View
 
+_WORD: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z0-9]+")
 _SHORTEST: Final = 3
 """Letters of a text that names which only contain it are searched for."""
 
@@ -37,7 +39,7 @@ def module_names(view: View, name: str) -> list[Found]:
         ending = "." + name
         last = name.rpartition(".")[2]
         return [one for one in _bare(view, last) if one.definition.fact.name.endswith(ending)]
-    return _bare(view, name) or _alike(view, name)
+    return _bare(view, name) or _alike(view, name) or _functions(view, name)
 
 
 def _full(view: View, full: str) -> list[Found]:
@@ -72,6 +74,17 @@ def _bare(view: View, name: str) -> list[Found]:
                 ends = python_names.resolve(view, target.fact.name).ends
                 found += [Found(end, None) for end in ends if end.fact.kind == "class"]
     return _once(found)
+
+
+def _functions(view: View, name: str) -> list[Found]:
+    """The functions of the library's modules that are called so, the publicest first."""
+    found = [
+        d
+        for d in view.definitions(keys.py(name))
+        if d.fact.kind in ("function", "kernel") and d.file.role == "library"
+    ]
+    own = [d for d in found if (around := view.scope(d)) is not None and around.fact.kind == "module"]
+    return [Found(d, None) for d in sorted(own, key=lambda d: _rank(view, d))]
 
 
 def _rank(view: View, cls: FiledDefinition) -> tuple[int, int, int, int, str, int]:
@@ -123,12 +136,21 @@ def containing(view: View, text: str) -> list[FiledDefinition]:
 
 
 def _likeness(wanted: str, cls: FiledDefinition) -> int:
-    last = _last(cls).casefold()
+    last = _last(cls)
     exact = wanted.rpartition(".")[2]
-    if last == exact:
+    if last.casefold() == exact:
         return 0
-    bare = last.strip("_")
-    return 1 if bare == exact else 2 if bare.startswith(exact) else 3
+    bare = last.strip("_").casefold()
+    if bare == exact or bare.startswith(exact):
+        return 1 if bare == exact else 2
+    return 3 if begins_a_word(exact, last) else 4
+
+
+def begins_a_word(text: str, name: str) -> bool:
+    """Whether a text, ignoring case, begins one of the words that a name is made of: adam in NAdam, not nms
+    in PythonMsg."""
+    starts = (match.start() for match in _WORD.finditer(name))
+    return any(name.casefold().startswith(text.casefold(), start) for start in starts)
 
 
 def _last(cls: FiledDefinition) -> str:

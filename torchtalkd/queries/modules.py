@@ -12,12 +12,13 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Final, Literal, TypeAlias, get_args
 
+from torchtalkd import keys
 from torchtalkd.facts import Category, FiledDefinition
 from torchtalkd.link import python_classes
 from torchtalkd.queries.answers import Standalone, Standing, standing
 from torchtalkd.queries.module_card import Card, card, public_name
 from torchtalkd.queries.module_categories import by_name, category_classes
-from torchtalkd.queries.module_names import containing, module_names, spelled_alike
+from torchtalkd.queries.module_names import begins_a_word, containing, module_names, spelled_alike
 from torchtalkd.store.view import View
 
 Mode: TypeAlias = Literal["trace", "list"]
@@ -157,6 +158,7 @@ def _distinct(categories: tuple[Category, ...]) -> list[Category]:
 def _trace(view: View, answer: ModulesAnswer, name: str, full: bool) -> ModulesAnswer:
     meant = module_names(view, name)
     like = [] if "." in name else containing(view, name)
+    like = [cls for cls in like if begins_a_word(name.strip("_"), keys.last(cls.fact.key))]
     exact = bool(meant)
     if not meant:
         if not like:
