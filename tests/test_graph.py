@@ -225,6 +225,22 @@ def test_what_a_macro_calls_is_called_by_who_uses_it() -> None:
     assert of(sources, "LOG_IT") == {"user"}
 
 
+def test_a_macro_that_is_defined_again_is_another_one() -> None:
+    sources = {
+        "a.cpp": """
+void one() {}
+void two() {}
+#define DO_IT() one()
+void first() { DO_IT(); }
+#undef DO_IT
+#define DO_IT() two()
+void second() { DO_IT(); }
+""",
+    }
+    assert of(sources, "one") == {"first"}
+    assert of(sources, "two") == {"second"}
+
+
 def test_a_function_handed_to_a_macro_is_a_reference() -> None:
     sources = {
         "m.h": "#define RUN(f) run_somewhere(f)\n",
