@@ -372,6 +372,32 @@ TORCH_LIBRARY_IMPL(my, CPU, m) { m.impl("f", [](Tensor x) { return helper(x); })
     assert names(graph(view_of_sources(sources), "helper", "impact", 1)) == {"my::f"}
 
 
+def test_code_of_the_interpreters_operators_is_theirs() -> None:
+    sources = {
+        "r.cpp": """
+void helper(int x) {}
+RegisterOperators reg({Operator(
+    "prim::f(Tensor x) -> Tensor",
+    [](Stack& stack) {
+      helper(1);
+    },
+    aliasAnalysisSpecialCase())});
+void other() { helper(2); }
+"""
+    }
+    assert of(sources, "helper") == {"prim::f", "other"}
+    assert of(sources, "prim::f", "calls") == {"helper"}
+
+
+def test_what_is_made_by_name_is_made_here() -> None:
+    sources = {
+        "a.h": "struct Base { Base(int x) {} };\nstruct Node : Base { Node(int x) : Base(x) {} };\n",
+        "a.cpp": '#include "a.h"\nvoid f() { auto n = std::make_shared<Node>(1); }\n',
+    }
+    assert of(sources, "Node::Node") == {"f"}
+    assert of(sources, "Base::Base") == {"Node::Node"}
+
+
 def test_wrong_questions_say_what_is_allowed(mul: View) -> None:
     assert "callers, calls, impact" in graph(mul, "mul_out", "upwards").error
     assert "1 to 5" in graph(mul, "mul_out", "impact", 6).error
