@@ -389,6 +389,24 @@ void other() { helper(2); }
     assert of(sources, "prim::f", "calls") == {"helper"}
 
 
+def test_code_handed_to_a_macro_at_file_scope_is_its_uses() -> None:
+    sources = {
+        "r.cpp": """
+namespace jit {
+void helper(int x) {}
+REGISTER_FUNCTOR(
+    aten::thing,
+    aten_thing,
+    [](Node* n) -> SROperator {
+      return [](ProcessedNode* p) { helper(1); at::native::deep(p->size()); };
+    })
+void other() { helper(2); }
+}
+"""
+    }
+    assert of(sources, "helper") == {"REGISTER_FUNCTOR(aten::thing, aten_thing)", "jit::other"}
+
+
 def test_what_is_made_by_name_is_made_here() -> None:
     sources = {
         "a.h": "struct Base { Base(int x) {} };\nstruct Node : Base { Node(int x) : Base(x) {} };\n",
