@@ -389,6 +389,20 @@ void other() { helper(2); }
     assert of(sources, "prim::f", "calls") == {"helper"}
 
 
+def test_a_function_of_the_file_handed_on_without_an_ampersand() -> None:
+    sources = {
+        "a.cpp": """
+static void worker(int x) {}
+static int count_of(int x) { return x; }
+void start() { run_all(0, 4, worker); }
+void plain(int count_of) { run_all(0, count_of); }
+""",
+    }
+    view = view_of_sources(sources)
+    assert hops(graph(view, "worker")) == {"start address"}
+    assert names(graph(view, "count_of")) == set()
+
+
 def test_code_handed_to_a_macro_at_file_scope_is_its_uses() -> None:
     sources = {
         "r.cpp": """
