@@ -225,6 +225,22 @@ def test_what_a_macro_calls_is_called_by_who_uses_it() -> None:
     assert of(sources, "LOG_IT") == {"user"}
 
 
+def test_a_macro_that_is_defined_again_is_another_one() -> None:
+    sources = {
+        "a.cpp": """
+void one() {}
+void two() {}
+#define DO_IT() one()
+void first() { DO_IT(); }
+#undef DO_IT
+#define DO_IT() two()
+void second() { DO_IT(); }
+""",
+    }
+    assert of(sources, "one") == {"first"}
+    assert of(sources, "two") == {"second"}
+
+
 def test_a_function_handed_to_a_macro_is_a_reference() -> None:
     sources = {
         "m.h": "#define RUN(f) run_somewhere(f)\n",
@@ -354,6 +370,64 @@ TORCH_LIBRARY_IMPL(my, CPU, m) { m.impl("f", [](Tensor x) { return helper(x); })
 """
     }
     assert names(graph(view_of_sources(sources), "helper", "impact", 1)) == {"my::f"}
+
+
+def test_code_of_the_interpreters_operators_is_theirs() -> None:
+    sources = {
+        "r.cpp": """
+void helper(int x) {}
+RegisterOperators reg({Operator(
+    "prim::f(Tensor x) -> Tensor",
+    [](Stack& stack) {
+      helper(1);
+    },
+    aliasAnalysisSpecialCase())});
+void other() { helper(2); }
+"""
+    }
+    assert of(sources, "helper") == {"prim::f", "other"}
+    assert of(sources, "prim::f", "calls") == {"helper"}
+
+
+def test_a_function_of_the_file_handed_on_without_an_ampersand() -> None:
+    sources = {
+        "a.cpp": """
+static void worker(int x) {}
+static int count_of(int x) { return x; }
+void start() { run_all(0, 4, worker); }
+void plain(int count_of) { run_all(0, count_of); }
+""",
+    }
+    view = view_of_sources(sources)
+    assert hops(graph(view, "worker")) == {"start address"}
+    assert names(graph(view, "count_of")) == set()
+
+
+def test_code_handed_to_a_macro_at_file_scope_is_its_uses() -> None:
+    sources = {
+        "r.cpp": """
+namespace jit {
+void helper(int x) {}
+REGISTER_FUNCTOR(
+    aten::thing,
+    aten_thing,
+    [](Node* n) -> SROperator {
+      return [](ProcessedNode* p) { helper(1); at::native::deep(p->size()); };
+    })
+void other() { helper(2); }
+}
+"""
+    }
+    assert of(sources, "helper") == {"REGISTER_FUNCTOR(aten::thing, aten_thing)", "jit::other"}
+
+
+def test_what_is_made_by_name_is_made_here() -> None:
+    sources = {
+        "a.h": "struct Base { Base(int x) {} };\nstruct Node : Base { Node(int x) : Base(x) {} };\n",
+        "a.cpp": '#include "a.h"\nvoid f() { auto n = std::make_shared<Node>(1); }\n',
+    }
+    assert of(sources, "Node::Node") == {"f"}
+    assert of(sources, "Base::Base") == {"Node::Node"}
 
 
 def test_wrong_questions_say_what_is_allowed(mul: View) -> None:

@@ -117,3 +117,26 @@ void user(Base* b) { b->go(1); }
     ways = {(n.name, w.hop, w.evidence) for n in graph(view, "user", "calls").nodes for w in n.ways}
     assert ways == {("Base::go", "call", "exact"), ("Left::go", "virtual", "candidate")}
     assert names(graph(view, "Left::go")) == {"user"}
+
+
+def test_what_a_macro_calls_is_exact_where_it_is_used() -> None:
+    sources = {
+        "a.cpp": """
+void put(int x) {}
+void put(double x) {}
+#define PUT(x) put(x)
+void user() { PUT(1.0); }
+void other() { PUT(1); }
+"""
+    }
+    view = read(view_of_sources(sources), ("user", 5, 14, "call", "put", "(double"))
+    ways = {(n.line, w.hop, w.evidence) for n in graph(view, "user", "calls").nodes for w in n.ways}
+    assert ways == {(3, "macro", "exact")}
+    above = graph(view, "put")
+    first = next(n.number for n in above.nodes if n.line == 2 and not n.level)
+    found = {(n.name, w.after == first, w.hop, w.evidence) for n in above.nodes for w in n.ways}
+    assert found == {
+        ("user", False, "macro", "exact"),
+        ("other", True, "macro", "candidate"),
+        ("other", False, "macro", "candidate"),
+    }

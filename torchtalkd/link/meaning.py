@@ -56,6 +56,10 @@ def meaning(facts: Facts, reference: FiledReference, owner: FiledDefinition | No
     """What a reference in C++ means, seen from the definition around it."""
     kept: dict[tuple[int, str, str, str, str, int], Meaning] = facts.kept.setdefault("meanings", {})
     fact = reference.fact
+    if keys.space(fact.key) == _MACRO:
+        macros = _macros(facts, fact.key, reference.file, fact.line)
+        if macros:
+            return _of_macros(macros)
     scopes = scopes_of(facts, reference, owner)
     made = structured.inherited_class(facts, owner)
     asked = (reference.file.id, scopes[0], made, fact.name, fact.kind, fact.arguments)
@@ -73,9 +77,6 @@ def _meaning(
         return _method(facts, fact.key, file, fact.arguments)
     last = keys.last(fact.key)
     if keys.space(fact.key) == _MACRO:
-        macros = _macros(facts, fact.key, file)
-        if macros:
-            return _of_macros(macros)
         key = keys.cpp(fact.name)
     else:
         key = fact.key
@@ -106,9 +107,15 @@ def _meaning(
 # -- macros
 
 
-def _macros(facts: Facts, key: str, file: File) -> list[FiledDefinition]:
+def _macros(facts: Facts, key: str, file: File, line: int) -> list[FiledDefinition]:
+    """The macros of a name that hold at a line: of the file's own the last one before it, or its variants
+    under an #if each; else those of other files."""
     found = [d for d in facts.of_kind(key, "macro") if functions.visible(d, file)]
-    return [d for d in found if d.file.id == file.id] or found
+    own = [d for d in found if d.file.id == file.id]
+    before = sorted((d for d in own if d.fact.line <= line), key=lambda d: d.fact.line)
+    if before and not before[-1].fact.guard:
+        return before[-1:]
+    return before or own or found
 
 
 def _of_macros(macros: Sequence[FiledDefinition]) -> Meaning:

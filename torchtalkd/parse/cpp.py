@@ -22,7 +22,9 @@ from torchtalkd.conventions.values import Conventions
 from torchtalkd.facts import FileFacts, Problem
 from torchtalkd.parse.collector import Collector
 from torchtalkd.parse.cpp_bodies import with_bodies
+from torchtalkd.parse.cpp_handed_on import add_handed_on
 from torchtalkd.parse.cpp_hidden_uses import add_hidden_uses
+from torchtalkd.parse.cpp_lifted_code import read_lifted_code
 from torchtalkd.parse.cpp_macros import add_expansions, add_macros
 from torchtalkd.parse.cpp_recovery import recover
 from torchtalkd.parse.cpp_text import Text, blanked, decoded, directives, without, without_tables
@@ -79,9 +81,11 @@ def parse_cpp(path: str, data: bytes, conventions: Conventions, language: str, r
     walk(collector, tree.root_node, grammar)
     error = recover(collector, tree, grammar)
     settle(collector, candidates, lifted)
+    read_lifted_code(collector, grammar, lifted)
     add_values(collector)
     add_hidden_uses(collector)
     add_suites(collector)
+    add_handed_on(collector)
     add_macros(collector, lines, grammar)
     add_expansions(collector, grammar)
     for name, offset in lines.includes:

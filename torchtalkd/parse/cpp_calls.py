@@ -24,6 +24,9 @@ _STATEMENT_PARENTS: Final = frozenset(
     {"expression_statement", "ERROR", "translation_unit", "declaration_list"}
 )
 """What a use that can define something stands in directly; another use is part of an expression."""
+_MAKES: Final = re.compile(rb"\bmake_\w+\s*<\s*((?:\w+::)*[A-Za-z_]\w*)\s*[<>,]")
+"""`std::make_shared<T>(…)`, `c10::make_intrusive<T>(…)`: a function of such a name makes a T of its
+arguments."""
 _MOST_CALLEES: Final = 200_000
 """Names that are kept: a process may live long."""
 
@@ -37,7 +40,8 @@ def understood(collector: Collector, raw: bytes) -> Callee:
     key = keys.cpp(name)
     shape = spelling.shapes.get(keys.last(key))
     shaped = shape is not None and shape.shape in ("register_operators", "pybind11")
-    callee = Callee(key, name, not (CAPITALS.match(name) or name in spelling.launchers or shaped))
+    odd = CAPITALS.match(name) or name in spelling.launchers or shaped or _MAKES.search(raw)
+    callee = Callee(key, name, not odd)
     if len(spelling.callees) > _MOST_CALLEES:
         spelling.callees.clear()
     spelling.callees[raw] = callee
@@ -50,6 +54,13 @@ def not_plain(
     """A call that is a launch, a macro or a shape."""
     count = arguments.named_child_count
     spelling = collector.spelling
+    made = _MAKES.search(collector.data, start, arguments.start_byte)
+    if made is not None:
+        # What it makes is made here, as far as a reader is concerned.
+        given = made.group(1).decode("utf-8", "replace")
+        collector.refer("call", keys.cpp(given), given, made.start(1), scope.ordinal, count)
+        collector.refer("call", key, name, start, scope.ordinal, count)
+        return
     if start in launches or name in spelling.launchers:
         collector.refer("launch", key, name, start, scope.ordinal, count)
         return

@@ -244,6 +244,16 @@ def default_construction(collector: Collector, scope: Scope, captures: Captures)
         collector.refer("call", keys.cpp(name), name, node.start_byte, scope.ordinal, 0)
 
 
+def initializer(collector: Collector, scope: Scope, captures: Captures) -> None:
+    """`: Base(x)` of a constructor: a call of the base's. A member is one for a reader who does not see the
+    class; so what is plain and in small letters is left out, as members are."""
+    node, arguments = captures["name"][0], captures["arguments"][0]
+    name = keys.without_template_arguments(collector.slice(node))
+    if node.type != "field_identifier" or name[:1].isupper():
+        count = arguments.named_child_count
+        collector.refer("call", keys.cpp(name), name, node.start_byte, scope.ordinal, count)
+
+
 def table(collector: Collector, scope: Scope, captures: Captures) -> None:
     """An array with an initialiser: a method table, perhaps."""
     method_table.read(collector, scope, captures["name"][0], captures["arguments"][0])

@@ -23,7 +23,7 @@ from torchtalkd.queries.edges import (
     family_of,
     packet_node,
 )
-from torchtalkd.queries.exact_edges import exact_callees, exact_ends
+from torchtalkd.queries.exact_edges import exact_behind, exact_callees, exact_ends
 from torchtalkd.queries.operator_edges import operator_edges, stub_edges
 from torchtalkd.queries.owners import inside_of
 from torchtalkd.queries.python_edges import bound_functions, python_callees
@@ -110,7 +110,7 @@ def ends_by_name(
     if meant.candidates > MOST_CANDIDATES and not crowded:
         return
     if meant.sort == "macro":
-        yield from _behind_macro(view, meant, reference)
+        yield from _behind_macro(view, meant, reference, body)
         return
     kind = reference.fact.kind
     hop: Hop = "address" if kind == "address" else "launch" if kind == "launch" else _HOPS[meant.sort]
@@ -151,10 +151,16 @@ def _through(meant: Meaning) -> str:
     return found[0] if len(found) == 1 else ""
 
 
-def _behind_macro(view: View, meant: Meaning, reference: FiledReference) -> Iterator[Edge]:
-    for macro in meant.ends:
-        if uses_of(view, macro.fact.key) > MOST_USES:
-            continue
+def _behind_macro(
+    view: View, meant: Meaning, reference: FiledReference, body: FiledDefinition
+) -> Iterator[Edge]:
+    """What the text of a macro leads to, where it is used: as a compiler read it there, else by name."""
+    macros = [macro for macro in meant.ends if uses_of(view, macro.fact.key) <= MOST_USES]
+    exact = exact_behind(view, reference.fact.line, reference.fact.column, body) if macros else None
+    if exact is not None:
+        yield from (edge._replace(hop="macro", through=macros[0].fact.name) for edge in exact)
+        return
+    for macro in macros:
         for edge in callees(view, macro):
             evidence: Evidence = "candidate" if meant.evidence == "candidate" else edge.evidence
             yield at_reference(edge.other, "macro", evidence, reference, macro.fact.name, edge.candidates)

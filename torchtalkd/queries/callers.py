@@ -25,7 +25,7 @@ from torchtalkd.queries.edges import (
     family_of,
     packet_node,
 )
-from torchtalkd.queries.exact_edges import exact_callers
+from torchtalkd.queries.exact_edges import exact_behind, exact_callers
 from torchtalkd.queries.kernel_edges import kernel_edges, registered_as
 from torchtalkd.queries.operator_edges import formula_users, stub_edges
 from torchtalkd.queries.owners import is_target, owner_of
@@ -109,12 +109,15 @@ def _by_reference(
             continue
         for edge in ends(view, reference, owner, crowded=crowded):
             if edge.other.id == node.id:
-                yield from _from(view, owner, edge)
+                yield from _from(view, owner, edge, node)
 
 
-def _from(view: View, owner: FiledDefinition, edge: Edge) -> Iterator[Edge]:
+def _from(
+    view: View, owner: FiledDefinition, edge: Edge, node: FiledDefinition | None = None
+) -> Iterator[Edge]:
     """The edge from who is around a reference; what stands in a macro is called by who uses that, what
-    stands in the lambda of a registration by its operator."""
+    stands in the lambda of a registration by its operator. `node` is the function that is called: whether
+    a macro's use means it a compiler may know."""
     family = family_of(view, owner)
     operator = packet_node(view, family.name) if family is not None else None
     if operator is not None:
@@ -126,7 +129,14 @@ def _from(view: View, owner: FiledDefinition, edge: Edge) -> Iterator[Edge]:
     if uses_of(view, owner.fact.key) > MOST_USES:
         return
     for use in callers(view, owner):
-        evidence: Evidence = "candidate" if "candidate" in (use.evidence, edge.evidence) else edge.evidence
+        exact = exact_behind(view, use.line, use.column, use.other) if node is not None else None
+        if exact is None or node is None:
+            doubtful = "candidate" in (use.evidence, edge.evidence)
+            evidence: Evidence = "candidate" if doubtful else edge.evidence
+        elif any(end.other.id == node.id for end in exact):
+            evidence = "exact"
+        else:
+            continue
         yield use._replace(
             hop="macro", evidence=evidence, through=owner.fact.name, candidates=edge.candidates
         )

@@ -28,17 +28,32 @@ _HOPS: Final[dict[ExactKind, Hop]] = {
 
 
 def exact_callees(view: View, body: FiledDefinition) -> Iterator[Edge]:
-    """What a body refers to exactly; nothing where it was not read."""
+    """What a body refers to exactly; nothing where it was not read. What stands in a macro's text, which a
+    compiler places at the macro's use, is left to that (`exact_behind`)."""
+    if not view.exact_share().read:
+        return
+    uses = {(r.fact.line, r.fact.column) for r in view.inside(body) if r.fact.kind == "macro"}
     for reference in view.exact_in(body) or ():
-        yield from _ends(view, reference, body)
+        if (reference.line, reference.column) not in uses:
+            yield from _ends(view, reference, body)
+
+
+def exact_behind(view: View, line: int, column: int, body: FiledDefinition) -> list[Edge] | None:
+    """What the text of a macro that is used in a body refers to there; None where that was not read, or
+    nothing in it was resolved."""
+    there = [r for several in _tokens(view, body).values() for r in several]
+    found = [r for r in there if (r.line, r.column) == (line, column)]
+    return [edge for r in found for edge in _ends(view, r, body)] if found else None
 
 
 def exact_callers(view: View, node: FiledDefinition) -> Iterator[Edge]:
     """Who refers to a function exactly; `other` is who does."""
     if not view.exact_share().read:
         return
+    in_macros = _macro_sites(view, node)
     for around, reference in view.exact_to(node):
-        yield Edge(around, _HOPS[reference.kind], "exact", *_place(around, reference))
+        if (around.file.id, reference.line, reference.column) not in in_macros:
+            yield Edge(around, _HOPS[reference.kind], "exact", *_place(around, reference))
     if not members_of.is_method(view, node):
         return
     for above in members_of.overridden(view, node):
@@ -75,6 +90,24 @@ def _tokens(view: View, body: FiledDefinition) -> dict[tuple[int, str], list[Exa
         for reference in view.exact_in(body) or ():
             found.setdefault((reference.line, keys.cpp_last(reference.name)), []).append(reference)
     return found
+
+
+def _macro_sites(view: View, node: FiledDefinition) -> set[tuple[int, int, int]]:
+    """The uses of the macros whose text names a function, and of those that use these."""
+    found: set[tuple[int, int, int]] = set()
+    waiting, seen = [node.fact.key], {node.fact.key}
+    while waiting:
+        for reference in view.references(waiting.pop()):
+            owner = view.definition(reference.owner) if reference.owner >= 0 else None
+            if keys.space(reference.fact.key) == _MACRO:
+                found.add((reference.file.id, reference.fact.line, reference.fact.column))
+            if owner is not None and owner.fact.kind == "macro" and owner.fact.key not in seen:
+                seen.add(owner.fact.key)
+                waiting.append(owner.fact.key)
+    return found
+
+
+_MACRO: Final = keys.space(keys.macro(""))
 
 
 def _place(around: FiledDefinition, reference: ExactReference) -> tuple[str, int, int]:

@@ -30,7 +30,8 @@ def inside_of(view: View, binding: FiledDefinition) -> Iterator[FiledReference]:
     """The references in the lambda of a binding."""
     if binding.fact.kind not in _BINDS or not (binding.fact.detail or {}).get("lambda"):
         return
-    for line in range(binding.fact.line, binding.fact.end_line + 1):
+    further = [d.fact.line for d in view.definitions_in(binding.file) if d.fact.line > binding.fact.end_line]
+    for line in range(binding.fact.line, min(further, default=binding.fact.end_line) + 1):
         for reference in view.references_on(binding.file, line):
             owner = owner_of(view, reference)
             if owner is not None and owner.id == binding.id:
@@ -44,7 +45,19 @@ def _binding_around(view: View, reference: FiledReference) -> FiledDefinition | 
         for d in _bindings(view, reference)
         if (d.fact.line, d.fact.column) <= place and place[0] <= d.fact.end_line
     ]
-    return max(around, key=lambda one: one[:2])[2] if around else None
+    if around:
+        return max(around, key=lambda one: one[:2])[2]
+    return _begun_before(view, reference) if reference.owner < 0 else None
+
+
+def _begun_before(view: View, reference: FiledReference) -> FiledDefinition | None:
+    """The binding whose lambda goes on at a place at file scope: `Operator("f()", [](Stack& s) { … })` ends
+    for the index with its schema. None where something else begins in between."""
+    place = (reference.fact.line, reference.fact.column)
+    begun = [d for d in view.definitions_in(reference.file) if (d.fact.line, d.fact.column) <= place]
+    last = max(begun, key=lambda d: (d.fact.line, d.fact.column), default=None)
+    is_lambda = last is not None and last.fact.kind in _BINDS and (last.fact.detail or {}).get("lambda")
+    return last if is_lambda else None
 
 
 def _bindings(view: View, reference: FiledReference) -> list[FiledDefinition]:

@@ -14,3 +14,4 @@
 (init_declarator declarator: (array_declarator declarator: (identifier) @name) value: (initializer_list) @arguments)
 (declaration declarator: (init_declarator declarator: [(function_declarator) (reference_declarator (function_declarator)) (pointer_declarator declarator: (function_declarator))] @declarator value: (initializer_list))) @scope
 (declaration type: [(type_identifier) (qualified_identifier) (template_type)] @name declarator: (identifier) @declarator) @scope
+(field_initializer [(field_identifier) (qualified_identifier) (template_method)] @name (argument_list) @arguments)
