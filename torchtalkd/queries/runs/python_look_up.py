@@ -6,9 +6,11 @@ whatever it may be.
 
 from __future__ import annotations
 
+from torchtalkd import keys
 from torchtalkd.queries.runs.facts import Tree
 from torchtalkd.store.whole import Defined
 
+_PY = keys.space(keys.py(""))
 _BODIES = ("function", "class", "kernel", "module", "python_binding", "alias")
 _MOST_HOPS = 8
 
@@ -28,11 +30,11 @@ class Names:
         """What C++ binds, by its last component."""
         for definition in tree.definitions.values():
             if definition.kind == "python_binding":
-                self.bound.setdefault(definition.key[3:], []).append(definition)
-            if definition.kind in _BODIES and definition.key.startswith("py:"):
+                self.bound.setdefault(keys.last(definition.key), []).append(definition)
+            if definition.kind in _BODIES and keys.space(definition.key) == _PY:
                 self.by_name.setdefault(definition.name, []).append(definition)
                 if definition.kind == "module" and self._is_test(definition):
-                    self.by_last.setdefault(definition.key[3:], []).append(definition.name)
+                    self.by_last.setdefault(keys.last(definition.key), []).append(definition.name)
         self.tops = {name.partition(".")[0] for name in self.by_name}
         for mention in tree.mentions:
             if mention.kind == "star":
@@ -42,7 +44,7 @@ class Names:
                         self.stars.setdefault(module.name, []).append(mention.name)
 
     def _is_test(self, definition: Defined) -> bool:
-        return self.tree.files[definition.id >> 20].role == "test"
+        return self.tree.files[definition.file].role == "test"
 
     def node(self, name: str) -> int:
         """The node of a full dotted name."""
@@ -64,7 +66,7 @@ class Names:
     def _lead_weakly(self, node: int, name: str, file: int) -> None:
         found = self.find(name)
         for definition in found:
-            if definition.kind in ("function", "kernel") and definition.id >> 20 == file:
+            if definition.kind in ("function", "kernel") and definition.file == file:
                 self.tree.graph.edge(node, self.tree.node(definition.id))
         if not found:
             before = name.rpartition(".")[0]

@@ -1,0 +1,190 @@
+"""From what changed to where tests come in: up the call graph of C++, through stubs, the dispatcher and formulas.
+
+The walk ends at names of Python and at operators: which test files run those the table of `queries.runs` says.
+It follows every way, however long, as a test that is left out is the worst answer; names that may mean many
+things are followed near the start only. It stops when all test files are reached.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
+
+from torchtalkd import keys
+from torchtalkd.facts import FiledDefinition
+from torchtalkd.queries.callees import CALLS
+from torchtalkd.queries.callers import callers
+from torchtalkd.queries.edges import Edge, family_of, packet_node
+from torchtalkd.queries.runs.table import Runs
+from torchtalkd.store.view import View
+
+MOST_NODES: Final = 8_000
+"""Functions and operators that are walked over; what has more ways than that counts as reached by all."""
+MOST_SITES: Final = 500
+"""References of a name that may mean many things, above which it is not followed."""
+_MOST_BACK: Final = 3_000
+"""Nodes of Python that are looked at for rules."""
+_REGISTERS: Final = ("registration", "schema", "macro_use")
+
+
+class Step(NamedTuple):
+    """How the walk came to a node."""
+
+    node: FiledDefinition
+    level: int
+    """Steps from the start."""
+    before: int
+    """The id of the node it came from; 0 at a start."""
+    edge: Edge | None
+
+
+class Goal(NamedTuple):
+    """Where tests come in."""
+
+    node: int
+    """In the table."""
+    mask: int
+    """The test files that can come in here, as bits."""
+    at: int
+    """The id of the definition that the walk was at."""
+
+
+@dataclass(slots=True)
+class Reached:
+    """What a walk reached. Mutable while it goes."""
+
+    steps: dict[int, Step] = field(default_factory=dict)
+    goals: list[Goal] = field(default_factory=list)
+    bits: int = 0
+    """The test files of Python that are reached."""
+    cpp: dict[str, int] = field(default_factory=dict)
+    """Test files of C++ → the id of the first definition in them that was met."""
+    all_because: str = ""
+    """Why all test files count as reached, before the walk was at its end."""
+    unresolved: list[str] = field(default_factory=list)
+    """What could not be followed, in words."""
+
+
+def walk(view: View, table: Runs, starts: Iterable[FiledDefinition], depth: int) -> Reached:
+    """Everything above the starts. Names that may mean many things are followed for `depth` steps. Read-only."""
+    found = Reached()
+    waiting: deque[tuple[FiledDefinition, int]] = deque()
+    masks: dict[int, int] = {}
+    for start in starts:
+        found.steps.setdefault(start.id, Step(start, 0, 0, None))
+        masks[start.id] = table.every
+        waiting.append((start, table.every))
+    while waiting:
+        node, mask = waiting.popleft()
+        level = found.steps[node.id].level
+        _note(view, table, found, node, mask)
+        if found.bits == table.every:
+            found.all_because = found.all_because or "all test files of Python are reached"
+            break
+        if len(found.steps) > MOST_NODES:
+            found.all_because = f"more than {MOST_NODES} functions lead to it"
+            found.bits = table.every
+            break
+        for other, further, edge in _onwards(view, table, found, node, mask, level < depth):
+            known = masks.get(other.id, 0)
+            if further | known != known:
+                masks[other.id] = known | further
+                found.steps.setdefault(other.id, Step(other, level + 1, node.id, edge))
+                waiting.append((other, further))
+    return found
+
+
+def _note(view: View, table: Runs, found: Reached, node: FiledDefinition, mask: int) -> None:
+    """Adds the tests that come in at a node."""
+    family = family_of(view, node)
+    at = table.operators.get(family.name, -1) if family is not None else table.definitions.get(node.id, -1)
+    if at >= 0:
+        found.goals.append(Goal(at, mask, node.id))
+        found.bits |= table.bits(at) & mask
+    if node.file.role == "test" and node.file.language != "python":
+        found.cpp.setdefault(node.file.path, node.id)
+    elif _in_a_table(view, node):
+        found.bits = mask
+        name = node.fact.name
+        found.unresolved.append(f"{name} is in a table of functions, and who calls through that is not known")
+        found.goals.append(Goal(-1, mask, node.id))
+
+
+def _onwards(
+    view: View, table: Runs, found: Reached, node: FiledDefinition, mask: int, near: bool
+) -> Iterator[tuple[FiledDefinition, int, Edge | None]]:
+    """The nodes above one, each with the test files that can come that way."""
+    family = family_of(view, node)
+    python = node.file.language == "python" or node.fact.kind == "python_binding"
+    if python or family is not None:
+        at = table.operators.get(family.name, -1) if family is not None else table.definitions.get(node.id, -1)
+        for packet, registry in _ruled(table, at):
+            operator = packet_node(view, packet)
+            if operator is not None and mask & table.bits(registry):
+                yield operator, mask & table.bits(registry), None
+    if python:
+        return
+    if node.fact.kind in _REGISTERS and family is None:
+        yield from ((other, mask, None) for other in _registered(view, node))
+    crowded = near and family is None and len(view.references(node.fact.key)) <= MOST_SITES
+    for edge in callers(view, node, python=family is None, crowded=crowded):
+        if edge.other.file.role != "template":
+            yield edge.other, mask, edge
+
+
+def _ruled(table: Runs, at: int) -> list[tuple[str, int]]:
+    """The operators whose rules in Python (decompositions, meta functions) lead to a node: (packet, node of
+    the registry that has the rule)."""
+    if at < 0:
+        return []
+    by_function = _by_function(table)
+    found: dict[tuple[str, int], None] = {}
+    seen = {at}
+    waiting = deque([at])
+    while waiting and len(seen) < _MOST_BACK:
+        for before in table.ways(waiting.popleft()):
+            if before in seen:
+                continue
+            seen.add(before)
+            rules = by_function.get(before)
+            if rules:
+                found.update(dict.fromkeys(rules))
+            elif before not in table.labels:
+                waiting.append(before)
+    return list(found)
+
+
+def _by_function(table: Runs) -> dict[int, list[tuple[str, int]]]:
+    known = table.by_function
+    if not known:
+        for packet, rules in table.rules.items():
+            for _, function, registry in rules:
+                node = table.definitions.get(function)
+                if node is not None:
+                    known.setdefault(node, []).append((packet, registry))
+    return known
+
+
+def _registered(view: View, node: FiledDefinition) -> list[FiledDefinition]:
+    """The operators that what holds some code registers it for."""
+    found = []
+    scope = view.scope(node)
+    for definition in (node, scope):
+        if definition is not None and keys.space(definition.fact.key) == keys.space(keys.op("")):
+            packet = str(keys.operator_name(definition.fact.name)._replace(overload=""))
+            operator = packet_node(view, packet)
+            if operator is not None:
+                found.append(operator)
+    return found
+
+
+def _in_a_table(view: View, node: FiledDefinition) -> bool:
+    """Whether a function's address stands in no body: in a table that something calls through."""
+    if node.fact.kind != "function" or node.fact.declares or keys.space(node.fact.key) != keys.space(keys.cpp("")):
+        return False
+    return any(
+        r.owner < 0 and r.fact.kind == "address" and r.fact.kind in CALLS and r.file.id == node.file.id
+        for r in view.references(node.fact.key)
+    )
