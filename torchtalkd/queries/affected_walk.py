@@ -14,7 +14,6 @@ from typing import Final, NamedTuple
 
 from torchtalkd import keys
 from torchtalkd.facts import FiledDefinition
-from torchtalkd.queries.callees import CALLS
 from torchtalkd.queries.callers import callers
 from torchtalkd.queries.edges import Edge, family_of, packet_node
 from torchtalkd.queries.runs.table import Runs
@@ -26,6 +25,7 @@ MOST_SITES: Final = 500
 """References of a name that may mean many things, above which it is not followed."""
 _MOST_BACK: Final = 3_000
 """Nodes of Python that are looked at for rules."""
+_OBJECT: Final = "PyObject"
 _REGISTERS: Final = ("registration", "schema", "macro_use")
 
 
@@ -64,7 +64,7 @@ class Reached:
     all_because: str = ""
     """Why all test files count as reached, before the walk was at its end."""
     unresolved: list[str] = field(default_factory=list)
-    """What could not be followed, in words."""
+    """What could not be followed and counts as reached, in words."""
 
 
 def walk(view: View, table: Runs, starts: Iterable[FiledDefinition], depth: int) -> Reached:
@@ -78,10 +78,13 @@ def walk(view: View, table: Runs, starts: Iterable[FiledDefinition], depth: int)
         waiting.append((start, table.every))
     while waiting:
         node, mask = waiting.popleft()
+        if not mask & ~found.bits:
+            # Whatever comes in this way is reached already.
+            continue
         level = found.steps[node.id].level
         _note(view, table, found, node, mask)
         if found.bits == table.every:
-            found.all_because = found.all_because or "all test files of Python are reached"
+            found.all_because = "all test files of Python are reached"
             break
         if len(found.steps) > MOST_NODES:
             found.all_because = f"more than {MOST_NODES} functions lead to it"
@@ -100,16 +103,13 @@ def _note(view: View, table: Runs, found: Reached, node: FiledDefinition, mask: 
     """Adds the tests that come in at a node."""
     family = family_of(view, node)
     at = table.operators.get(family.name, -1) if family is not None else table.definitions.get(node.id, -1)
+    if at < 0 and family is None:
+        at = table.wrapped.get(keys.last(node.fact.key), -1)
     if at >= 0:
         found.goals.append(Goal(at, mask, node.id))
         found.bits |= table.bits(at) & mask
     if node.file.role == "test" and node.file.language != "python":
         found.cpp.setdefault(node.file.path, node.id)
-    elif _in_a_table(view, node):
-        found.bits = mask
-        name = node.fact.name
-        found.unresolved.append(f"{name} is in a table of functions, and who calls through that is not known")
-        found.goals.append(Goal(-1, mask, node.id))
 
 
 def _onwards(
@@ -128,8 +128,15 @@ def _onwards(
         return
     if node.fact.kind in _REGISTERS and family is None:
         yield from ((other, mask, None) for other in _registered(view, node))
-    crowded = near and family is None and len(view.references(node.fact.key)) <= MOST_SITES
-    for edge in callers(view, node, python=family is None, crowded=crowded):
+    rare = family is None and len(view.references(node.fact.key)) <= MOST_SITES
+    edges = callers(view, node, python=family is None, crowded=near and rare)
+    if not edges and family is None:
+        edges = callers(view, node, python=True, crowded=True)
+        if not edges and _is_called_by_python(view, node):
+            found.bits |= mask
+            found.goals.append(Goal(-1, mask, node.id))
+            found.unresolved.append(f"{node.fact.name} is called by Python itself, through a table of C")
+    for edge in edges:
         if edge.other.file.role != "template":
             yield edge.other, mask, edge
 
@@ -180,11 +187,14 @@ def _registered(view: View, node: FiledDefinition) -> list[FiledDefinition]:
     return found
 
 
-def _in_a_table(view: View, node: FiledDefinition) -> bool:
-    """Whether a function's address stands in no body: in a table that something calls through."""
-    if node.fact.kind != "function" or node.fact.declares or keys.space(node.fact.key) != keys.space(keys.cpp("")):
+def _is_called_by_python(view: View, node: FiledDefinition) -> bool:
+    """Whether a function that nobody is seen to call stands where Python's own tables are filled: getters of
+    attributes, subscripts, methods of types."""
+    if node.fact.kind != "function" or node.fact.declares or node.file.role != "library":
         return False
-    return any(
-        r.owner < 0 and r.fact.kind == "address" and r.fact.kind in CALLS and r.file.id == node.file.id
-        for r in view.references(node.fact.key)
-    )
+    kept: dict[int, bool] = view.kept.setdefault("files of Python objects", {})
+    if node.file.id not in kept:
+        kept[node.file.id] = any(
+            _OBJECT in d.fact.signature for d in view.definitions_in(node.file) if d.fact.kind == "function"
+        )
+    return kept[node.file.id]

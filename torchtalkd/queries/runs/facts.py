@@ -16,6 +16,8 @@ from torchtalkd.store.whole import Defined, Mentioned
 
 FRAMEWORKS: Final = ("unittest", "pytest")
 """What imports one of these is made for tests."""
+MOCKS: Final = "unittest.mock"
+"""A library patches with it, too."""
 _KINDS: Final = ("python_binding", "operator", "schema")
 
 
@@ -77,6 +79,10 @@ class Tree:
         return False
 
 
+def _is_framework(name: str) -> bool:
+    return name.partition(".")[0] in FRAMEWORKS and not name.startswith(MOCKS)
+
+
 def read(view: View) -> Tree:
     """The facts of a revision. Reads every row of Python: about two seconds for PyTorch."""
     files = {file.id: file for file in view.files()}
@@ -89,9 +95,9 @@ def read(view: View) -> Tree:
     mentions = list(whole.mentioned(view, wanted))
     supporting = {file.id for file in files.values() if file.role == "test"}
     for mention in mentions:
-        if mention.kind == "import" and mention.name.partition(".")[0] in FRAMEWORKS:
+        if mention.kind == "import" and _is_framework(mention.name):
             supporting.add(mention.file)
     for owner, found in targets.items():
-        if definitions[owner].kind == "alias" and any(n.partition(".")[0] in FRAMEWORKS for _, n in found):
+        if definitions[owner].kind == "alias" and any(_is_framework(name) for _, name in found):
             supporting.add(owner >> whole.ID_BITS)
     return Tree(view, Graph(), files, definitions, targets, mentions, supporting)

@@ -104,17 +104,19 @@ def _add_templates(tree: Tree, operators: Operators) -> None:
             for body in bodies.get(last, ()):
                 if body >> 20 == mention.file:
                     tree.graph.edge(node, tree.node(body))
-            if last not in bodies:
-                operators.run(node, last.removeprefix(_WRAPPED))
+            if last not in bodies and not operators.run(node, last.removeprefix(_WRAPPED)):
+                tree.graph.edge(node, tree.name("cpp", last))
 
 
 def _entry(tree: Tree, names: Names, operators: Operators, definition: Defined) -> None:
     """An entry of OpInfo and kin: held by a variable of its module."""
     graph, node = tree.graph, tree.node(definition.id)
     module = tree.module(definition)
+    detail = definition.detail or {}
     if module.kind == "module":
         graph.edge(names.variables(module), node)
-    detail = definition.detail or {}
+        if detail.get("list"):
+            graph.edge(names.node(f"{module.name}.{detail['list']}"), node)
     written = definition.name
     for root in names.tops:
         for name in (f"{root}.{written}", f"{root}.Tensor.{written}"):

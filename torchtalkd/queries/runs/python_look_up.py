@@ -35,6 +35,13 @@ class Names:
                 self.by_name.setdefault(definition.name, []).append(definition)
                 if definition.kind == "module" and self._is_test(definition):
                     self.by_last.setdefault(keys.last(definition.key), []).append(definition.name)
+        self.offered: dict[str, frozenset[str]] = {}
+        """A module → the names that its `__all__` says."""
+        for definition in tree.definitions.values():
+            if definition.kind == "variable" and keys.last(definition.key) == "__all__":
+                told = (definition.detail or {}).get("names")
+                if isinstance(told, list):
+                    self.offered[definition.name.rpartition(".")[0]] = frozenset(map(str, told))
         self.tops = {name.partition(".")[0] for name in self.by_name}
         for mention in tree.mentions:
             if mention.kind == "star":
@@ -66,7 +73,8 @@ class Names:
     def _lead_weakly(self, node: int, name: str, file: int) -> None:
         found = self.find(name)
         for definition in found:
-            if definition.kind in ("function", "kernel") and definition.file == file:
+            near = definition.file == file or self._package(definition) == self._package_of(file)
+            if definition.kind in ("function", "kernel", "class") and near:
                 self.tree.graph.edge(node, self.tree.node(definition.id))
         if not found:
             before = name.rpartition(".")[0]
@@ -126,7 +134,8 @@ class Names:
                 rest = name[len(before) + 1 :]
                 for definition in known:
                     if definition.kind == "module":
-                        graph.edge(node, self.variables(definition))
+                        for module in self._offering(definition, rest.partition(".")[0]):
+                            graph.edge(node, self.variables(module))
                     elif definition.kind != "function":
                         graph.edge(node, self.tree.node(definition.id))
                 if "." in rest or known[0].kind in ("class", "alias"):
@@ -136,6 +145,23 @@ class Names:
         if name.partition(".")[0] in self.tops:
             for definition in self.bound.get(name.rpartition(".")[2], ()):
                 graph.edge(node, self.tree.node(definition.id))
+
+    def _offering(self, module: Defined, name: str) -> list[Defined]:
+        """The modules that a variable of a module may come from: itself, or one that it imports all from."""
+        offering = [module]
+        for star in self.stars.get(module.name, ()):
+            for other in self.find(star):
+                told = self.offered.get(other.name)
+                if other.kind == "module" and other.id != module.id and (told is None or name in told):
+                    offering.append(other)
+        return offering
+
+    def _package(self, definition: Defined) -> str:
+        return self._package_of(definition.file)
+
+    def _package_of(self, file: int) -> str:
+        """The two folders that a file is in: `torch/ao`."""
+        return "/".join(self.tree.files[file].path.split("/")[:-1][:2])
 
     def variables(self, module: Defined) -> int:
         """The node of what a module's variables hold."""

@@ -82,6 +82,7 @@ def add_python(tree: Tree, names: Names, classes: Classes) -> None:
     for definition in list(tree.definitions.values()):
         if keys.space(definition.key) == _PY and tree.is_python(definition):
             _definition(tree, names, classes, called, registered, definition)
+    _add_lists(tree, names)
     for cls, bases in classes.above.items():
         for base in bases:
             tree.graph.edge(tree.node(cls), tree.node(base))
@@ -102,6 +103,7 @@ def _definition(
     if definition.id not in registered:
         graph.edge(node, tree.name("active", tree.module(definition).name))
     for decorator in shown(definition):
+        _held_by(tree, names, definition, decorator, node)
         if "." in decorator and not tree.passed(definition.name, decorator):
             graph.edge(node, names.node(decorator))
     around = tree.definitions.get(definition.scope)
@@ -111,6 +113,20 @@ def _definition(
         graph.edge(tree.node(around.id), node)
     elif definition.kind == "function":
         _of_class(tree, classes, called, definition, around)
+
+
+def _held_by(tree: Tree, names: Names, definition: Defined, decorator: str, node: int) -> None:
+    """What a method of a variable decorates (`@registry.register(x)`) the variable may hold."""
+    before, dot, _ = decorator.rpartition(".")
+    if not dot or names.find(decorator):
+        return
+    found = names.find(before) or names.find(f"{tree.module(definition).name}.{before}")
+    if any(d.kind in ("module", "function") for d in found):
+        return
+    for full in (before, f"{tree.module(definition).name}.{before}"):
+        for owner in names.find(full.rpartition(".")[0]):
+            if owner.kind == "module":
+                tree.graph.edge(names.variables(owner), node)
 
 
 def _of_class(tree: Tree, classes: Classes, called: set[str], method: Defined, cls: Defined) -> None:
@@ -182,3 +198,25 @@ def _method(tree: Tree, classes: Classes, holders: _Holders, mention: Mentioned)
             if found >= 0 or above:
                 continue
         graph.edge(start, tree.name("attr", last))
+
+
+def _add_lists(tree: Tree, names: Names) -> None:
+    """What holds the entries of test lists holds those of the modules that it takes lists from, too."""
+    holding = {tree.module(d).name for d in tree.definitions.values() if d.kind == "test" and tree.is_python(d)}
+    taken: dict[str, set[str]] = {}
+    for definition in tree.definitions.values():
+        if definition.kind != "alias" or not tree.is_python(definition):
+            continue
+        for _, target in tree.targets.get(definition.id, ()):
+            for found in names.find(target) or names.find(target.rpartition(".")[0]):
+                if found.kind == "module":
+                    taken.setdefault(tree.module(definition).name, set()).add(found.name)
+    grown = True
+    while grown:
+        more = {name for name, others in taken.items() if name not in holding and others & holding}
+        more = {name for name in more if any(d.file in tree.supporting or "test" in name for d in names.find(name))}
+        grown = bool(more)
+        holding |= more
+    for name in holding:
+        for other in taken.get(name, set()) & holding:
+            tree.graph.edge(tree.name("variables", name), tree.name("variables", other))

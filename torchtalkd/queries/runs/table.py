@@ -44,6 +44,8 @@ class Runs:
     """Module → the node of what its variables hold."""
     rules: dict[str, tuple[tuple[str, int, int], ...]]
     """Packet → (kind, function's id, node of the registry) of what a registry of Python has for it."""
+    wrapped: dict[str, int]
+    """Last component of a C++ function that a template calls → node."""
     labels: dict[int, str]
     """A node that is no definition → what it is: `.add of any object`."""
     owners: array[int]
@@ -157,12 +159,14 @@ def _packed(tree: Tree, operators: Operators, tests: list[File]) -> Runs:
     for definition, node in tree.node_of.items():
         owners[node] = definition
     labels: dict[int, str] = {}
-    by_sort: dict[str, dict[str, int]] = {"operator": {}, "active": {}, "variables": {}}
+    by_sort: dict[str, dict[str, int]] = {"operator": {}, "active": {}, "variables": {}, "cpp": {}}
     for (sort, name), node in tree.named.items():
         if sort in by_sort:
             by_sort[sort][name] = node
         if sort == "attr":
             labels[node] = f".{name} of any object"
+        elif sort == "py":
+            labels[node] = name
         elif sort == "variables":
             labels[node] = f"a list or table of {name}"
     meets: dict[int, list[tuple[int, int]]] = {}
@@ -176,6 +180,7 @@ def _packed(tree: Tree, operators: Operators, tests: list[File]) -> Runs:
         active=by_sort["active"],
         variables=by_sort["variables"],
         rules={packet: tuple(found) for packet, found in operators.rules.items()},
+        wrapped=by_sort["cpp"],
         labels=labels,
         owners=owners,
         before=before,
