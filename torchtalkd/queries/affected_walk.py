@@ -10,12 +10,16 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 from typing import Final, NamedTuple
 
 from torchtalkd import keys
 from torchtalkd.facts import FiledDefinition
 from torchtalkd.queries.callers import callers
-from torchtalkd.queries.edges import Edge, family_of, packet_node
+from torchtalkd.link.generated_names import called_as
+from torchtalkd.link.operators import Family
+from torchtalkd.queries.edges import Edge, at_reference, family_of, packet_node
+from torchtalkd.queries.python_edges import owner_of
 from torchtalkd.queries.runs.table import Runs
 from torchtalkd.store.view import View
 
@@ -25,6 +29,7 @@ MOST_SITES: Final = 500
 """References of a name that may mean many things, above which it is not followed."""
 _MOST_BACK: Final = 3_000
 """Nodes of Python that are looked at for rules."""
+_BLOCKS: Final = ("library", "macro_use")
 _OBJECT: Final = "PyObject"
 _REGISTERS: Final = ("registration", "schema", "macro_use")
 
@@ -132,13 +137,53 @@ def _onwards(
     edges = callers(view, node, python=family is None, crowded=near and rare)
     if not edges and family is None:
         edges = callers(view, node, python=True, crowded=True)
-        if not edges and _is_called_by_python(view, node):
+        unseen = any(fnmatchcase(node.fact.name, name) for name in view.rules.tests.unseen)
+        if unseen or (not edges and _is_called_by_python(view, node)):
             found.bits |= mask
             found.goals.append(Goal(-1, mask, node.id))
-            found.unresolved.append(f"{node.fact.name} is called by Python itself, through a table of C")
+            found.unresolved.append(f"{node.fact.name} is called in a way that the text does not show")
     for edge in edges:
         if edge.other.file.role != "template":
             yield edge.other, mask, edge
+        if edge.other.fact.kind in _BLOCKS:
+            yield from ((other, mask, edge) for other in _registered_on(view, edge))
+    if family is not None:
+        yield from ((other, mask, edge) for other, edge in _named(view, family, {e.other.id for e in edges}))
+
+
+def _registered_on(view: View, edge: Edge) -> Iterator[FiledDefinition]:
+    """The operators that a line of a library block registers."""
+    for definition in view.definitions_on(edge.other.file, edge.line):
+        if keys.space(definition.fact.key) == keys.space(keys.op("")):
+            operator = packet_node(view, str(keys.operator_name(definition.fact.name)._replace(overload="")))
+            if operator is not None:
+                yield operator
+
+
+def _named(
+    view: View, family: Family, known: set[int]
+) -> Iterator[tuple[FiledDefinition, Edge | None]]:
+    """Functions that may call an operator by its name, where nothing says that another function is meant: a
+    method of a receiver whose type is not known, a name that a `using` may bring in."""
+    for last in called_as(family):
+        key = keys.cpp(last)
+        if family.namespace != view.rules.operator_namespace:
+            continue
+        references = view.references(key)
+        if len(references) > MOST_SITES:
+            continue
+        bodies = {d.file.id for d in view.definitions(key) if not d.fact.declares}
+        for reference in references:
+            fact = reference.fact
+            unsaid = fact.kind == "method" or (fact.kind == "call" and "::" not in fact.name)
+            if not unsaid or reference.owner < 0 or reference.file.role == "template":
+                continue
+            if fact.kind == "call" and reference.file.id in bodies:
+                continue
+            owner = owner_of(view, reference)
+            if owner is not None and owner.id not in known:
+                known.add(owner.id)
+                yield owner, at_reference(owner, "method", "candidate", reference)
 
 
 def _ruled(table: Runs, at: int) -> list[tuple[str, int]]:

@@ -82,6 +82,10 @@ class Names:
                 if definition.kind == "module":
                     self.tree.graph.edge(node, self.variables(definition))
 
+    def is_module(self, name: str) -> bool:
+        """Whether a full name is that of a module of the tree."""
+        return any(d.kind == "module" for d in self.by_name.get(name, ()))
+
     def find(self, name: str, hops: int = 0) -> list[Defined]:
         """The definitions of a full name: as written, then through what its beginning stands for."""
         found = self.by_name.get(name)

@@ -211,10 +211,17 @@ def _add_lists(tree: Tree, names: Names) -> None:
             for found in names.find(target) or names.find(target.rpartition(".")[0]):
                 if found.kind == "module":
                     taken.setdefault(tree.module(definition).name, set()).add(found.name)
+    for mention in tree.mentions:
+        if mention.kind == "import" and mention.file in tree.files:
+            for owner in mention.owners:
+                module = tree.definitions.get(owner)
+                if module is not None and module.kind == "module" and names.is_module(mention.name):
+                    taken.setdefault(module.name, set()).add(mention.name)
+    near = {name.rpartition(".")[0] for name in holding} | {name.rpartition(".")[0].rpartition(".")[0] for name in holding}
     grown = True
     while grown:
         more = {name for name, others in taken.items() if name not in holding and others & holding}
-        more = {name for name in more if any(d.file in tree.supporting or "test" in name for d in names.find(name))}
+        more = {name for name in more if name in near or name.rpartition(".")[0] in near}
         grown = bool(more)
         holding |= more
     for name in holding:
