@@ -67,3 +67,9 @@ class TestRules:
     """How functions that check something are called."""
     fixtures: tuple[str, ...] = ()
     """The end of the names of decorators that make a fixture, and names of methods that are one."""
+    passed: tuple[str, ...] = ()
+    """Calls that say nothing of what a test runs, because they switch something off, or are made only in a
+    mode of their own: `name`, or `module: name` for those in a module; `*` stands for any letters."""
+    unseen: tuple[str, ...] = ()
+    """Functions of C++ that are called in ways that the text does not show, by their full names; `*` stands for
+    any letters."""

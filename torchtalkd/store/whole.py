@@ -1,7 +1,7 @@
-"""All facts of a revision, row by row, for a question that is about the whole tree.
+"""Facts of a revision, row by row, for a question that is about the whole tree.
 
 A view gives facts as objects, one question at a time; a million of them would cost ten seconds. What is
-read here stays in the rows' own form. Read-only, and kept nowhere.
+read here stays in the rows' own form. Read-only, and kept nowhere. The tests are in `tests/test_runs.py`.
 """
 
 from __future__ import annotations
@@ -9,14 +9,11 @@ from __future__ import annotations
 import json
 import sys
 from array import array
-from collections.abc import Iterator
-from typing import Any, NamedTuple
+from collections.abc import Collection, Iterator
+from typing import Any, Final, NamedTuple
 
-from torchtalkd.store.rows import ID_BITS
+from torchtalkd.store.rows import ID_BITS, LAST_ORDINAL
 from torchtalkd.store.view import View
-
-ORDINALS = (1 << ID_BITS) - 1
-"""`id & ORDINALS` is a fact's ordinal in its file, `id >> ID_BITS` its file."""
 
 
 class Defined(NamedTuple):
@@ -28,12 +25,13 @@ class Defined(NamedTuple):
     kind: str
     scope: int
     """The id of the definition around it; -1 for none."""
-    flags: int
-    """1: it only declares; 2: visible in its own file only."""
-    signature: str
-    dispatch_key: str
-    convention: str
+    declares: bool
     detail: dict[str, Any] | None
+
+    @property
+    def file(self) -> int:
+        """The id of the file that owns it."""
+        return self.id >> ID_BITS
 
 
 class Mentioned(NamedTuple):
@@ -55,32 +53,37 @@ class Targeted(NamedTuple):
     name: str
 
 
-def defined(view: View) -> Iterator[Defined]:
-    """All definitions and declarations, by id."""
-    asked = view._db.execute("SELECT id, key, name, kind, scope, flags, signature, dispatch_key, convention, detail FROM definition")
+_IN_FILES: Final = "id >> {bits} IN (SELECT value FROM json_each(?))"
+
+
+def defined(view: View, files: Collection[int], kinds: Collection[str]) -> Iterator[Defined]:
+    """The definitions and declarations of some files, and those of some kinds of all files."""
+    where = f"{_IN_FILES.format(bits=ID_BITS)} OR kind IN (SELECT value FROM json_each(?))"
     read = json.loads
-    for number, key, name, kind, scope, flags, signature, dispatch_key, convention, detail in asked:
-        around = number & ~ORDINALS | scope if scope >= 0 else -1
-        yield Defined(
-            number, key, name, kind, around, flags, signature, dispatch_key, convention, read(detail) if detail else None
-        )
+    for number, key, name, kind, scope, flags, detail in view._db.execute(
+        f"SELECT id, key, name, kind, scope, flags, detail FROM definition WHERE {where}",
+        (json.dumps(list(files)), json.dumps(list(kinds))),
+    ):
+        around = number & ~LAST_ORDINAL | scope if scope >= 0 else -1
+        yield Defined(number, key, name, kind, around, bool(flags & 1), read(detail) if detail else None)
 
 
-def mentioned(view: View) -> Iterator[Mentioned]:
-    """All references that are no targets, by file."""
+def mentioned(view: View, files: Collection[int]) -> Iterator[Mentioned]:
+    """The references of some files that are no targets, by file."""
     swapped = sys.byteorder == "big"
-    for number, key, name, kind, sites in view._db.execute("SELECT id, key, name, kind, sites FROM reference"):
+    for number, key, name, kind, sites in view._db.execute(
+        f"SELECT id, key, name, kind, sites FROM reference WHERE {_IN_FILES.format(bits=ID_BITS)}",
+        (json.dumps(list(files)),),
+    ):
         places = array("I")
         places.frombytes(sites)
         if swapped:
             places.byteswap()
-        base = number & ~ORDINALS
-        if len(places) == 3:
-            owner = places[2] >> 8
-            owners: tuple[int, ...] = (base | owner - 1 if owner else -1,)
-        else:
-            owners = tuple({base | (last >> 8) - 1 if last >> 8 else -1 for last in places[2::3]})
-        yield Mentioned(number >> ID_BITS, key, name, kind, owners)
+        base = number & ~LAST_ORDINAL
+        owners = {last >> 8 for last in places[2::3]}
+        yield Mentioned(
+            number >> ID_BITS, key, name, kind, tuple(base | owner - 1 if owner else -1 for owner in owners)
+        )
 
 
 def targeted(view: View) -> Iterator[Targeted]:

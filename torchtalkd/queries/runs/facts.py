@@ -4,33 +4,38 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from typing import Final
 
+from torchtalkd import keys
 from torchtalkd.facts import File
 from torchtalkd.queries.runs.graph import Graph
 from torchtalkd.store import whole
 from torchtalkd.store.view import View
 from torchtalkd.store.whole import Defined, Mentioned
 
-FRAMEWORKS = ("unittest", "pytest")
+FRAMEWORKS: Final = ("unittest", "pytest")
+"""What imports one of these is made for tests."""
+MOCKS: Final = "unittest.mock"
+"""A library patches with it, too."""
+_KINDS: Final = ("python_binding", "operator", "schema")
 
 
 @dataclass(slots=True)
 class Tree:
-    """All facts of a revision, and the nodes made of them so far."""
+    """The facts of Python, and what binds and makes its names; with the nodes made of them so far."""
 
     view: View
     graph: Graph
     files: dict[int, File]
     definitions: dict[int, Defined]
-    of_file: dict[int, list[Defined]]
     targets: dict[int, list[tuple[str, str]]]
     """A binding's id → (key, name) of what it refers to."""
     mentions: list[Mentioned]
-    by_key: dict[str, list[Defined]] = field(default_factory=dict)
+    supporting: set[int]
+    """Files that are made for tests: tests themselves, and what imports a test framework."""
     node_of: dict[int, int] = field(default_factory=dict)
     """A definition's id → its node."""
-    supporting: set[int] = field(default_factory=set)
-    """Files that are made for tests: tests themselves, and what imports a test framework."""
     named: dict[tuple[str, str], int] = field(default_factory=dict)
     """(sort of name, name) → the node of what only has a name."""
 
@@ -50,27 +55,49 @@ class Tree:
                 made(found)
         return found
 
+    def is_python(self, definition: Defined) -> bool:
+        """Whether a definition stands in a Python file."""
+        return self.files[definition.file].language == "python"
+
+    def module(self, definition: Defined) -> Defined:
+        """The module that a definition of Python stands in."""
+        while definition.kind != "module" and definition.scope >= 0:
+            definition = self.definitions[definition.scope]
+        return definition
+
+    def packet(self, name: str) -> str:
+        """`aten::add` for an operator's name in any spelling."""
+        written = keys.operator_name(name)
+        return f"{written.namespace or self.view.rules.operator_namespace}::{written.base}"
+
+    def passed(self, holder: str, name: str) -> bool:
+        """Whether a call does not count: it switches something off, or is made only in a mode of its own."""
+        for pattern in self.view.rules.tests.passed:
+            around, _, called = pattern.rpartition(": ")
+            if fnmatchcase(name, called) and (not around or holder.startswith(around)):
+                return True
+        return False
+
+
+def _is_framework(name: str) -> bool:
+    return name.partition(".")[0] in FRAMEWORKS and not name.startswith(MOCKS)
+
 
 def read(view: View) -> Tree:
-    """All facts of a revision. Reads every row: about two seconds for PyTorch."""
+    """The facts of a revision. Reads every row of Python: about two seconds for PyTorch."""
     files = {file.id: file for file in view.files()}
-    definitions: dict[int, Defined] = {}
-    of_file: dict[int, list[Defined]] = {}
-    by_key: dict[str, list[Defined]] = {}
-    for definition in whole.defined(view):
-        definitions[definition.id] = definition
-        of_file.setdefault(definition.id >> whole.ID_BITS, []).append(definition)
-        if definition.kind == "stub_kernel":
-            by_key.setdefault(definition.key, []).append(definition)
+    wanted = [f.id for f in files.values() if f.language == "python" or f.role == "template"]
+    definitions = {d.id: d for d in whole.defined(view, wanted, _KINDS)}
     targets: dict[int, list[tuple[str, str]]] = {}
-    for target in whole.targeted(view):
-        targets.setdefault(target.owner, []).append((target.key, target.name))
-    tree = Tree(view, Graph(), files, definitions, of_file, targets, list(whole.mentioned(view)), by_key)
-    tree.supporting = {file.id for file in files.values() if file.role == "test"}
-    for mention in tree.mentions:
-        if mention.kind == "import" and mention.name.partition(".")[0] in FRAMEWORKS:
-            tree.supporting.add(mention.file)
+    for owner, key, name in whole.targeted(view):
+        if owner in definitions:
+            targets.setdefault(owner, []).append((key, name))
+    mentions = list(whole.mentioned(view, wanted))
+    supporting = {file.id for file in files.values() if file.role == "test"}
+    for mention in mentions:
+        if mention.kind == "import" and _is_framework(mention.name):
+            supporting.add(mention.file)
     for owner, found in targets.items():
-        if definitions[owner].kind == "alias" and any(n.partition(".")[0] in FRAMEWORKS for _, n in found):
-            tree.supporting.add(owner >> whole.ID_BITS)
-    return tree
+        if definitions[owner].kind == "alias" and any(_is_framework(name) for _, name in found):
+            supporting.add(owner >> whole.ID_BITS)
+    return Tree(view, Graph(), files, definitions, targets, mentions, supporting)

@@ -1,87 +1,147 @@
-"""What runs what at the dispatcher: from Python names to operators, to kernels, formulas and rules in Python."""
+"""What runs what at the dispatcher, as far as Python says it: bindings, entries of test lists, rules in Python.
+
+What an operator runs in C++ is the call graph's to say (`queries.callers`).
+"""
 
 from __future__ import annotations
 
-import re
+from typing import Final
 
 from torchtalkd import keys
-from torchtalkd.codegen.names import unambiguous
-from torchtalkd.queries.runs.cpp_nodes import Cpp
 from torchtalkd.queries.runs.facts import Tree
 from torchtalkd.queries.runs.python_classes import is_special, shown
 from torchtalkd.queries.runs.python_look_up import Names
-from torchtalkd.store.whole import ID_BITS, Defined
+from torchtalkd.store.whole import Defined
 
-_CALL = re.compile(r"(?:(at::|\.)\s*)?\b([A-Za-z_]\w*)\s*\(")
-_IN_PYTHON = ("decomposition", "meta", "lowering", "shape", "jit", "onnx", "registration", "schema", "batching_rule", "autocast")
-
-
-def packets(tree: Tree) -> dict[str, list[str]]:
-    """Base name of an operator → its packets, `aten::add`."""
-    found: dict[str, dict[str, None]] = {}
-    for definition in tree.definitions.values():
-        if definition.kind in ("operator", "schema", "registration") and definition.key.startswith("op:"):
-            packet = _packet(tree, definition.name)
-            found.setdefault(keys.last(definition.key), {}).setdefault(packet)
-    return {base: list(names) for base, names in found.items()}
+RULES: Final = ("decomposition", "meta", "lowering", "shape", "jit", "onnx", "batching_rule", "autocast")
+"""Functions that a registry holds for an operator: they run where something looks into the registry."""
+_KERNELS: Final = ("registration", "schema")
+_WRAPPED: Final = "THPVariable_"
+"""How the C++ functions begin that Python methods are bound to: `THPVariable_add` is add's
+(tools/autograd/gen_python_functions.py `get_pycname`)."""
 
 
-def _packet(tree: Tree, name: str) -> str:
-    written = keys.operator_name(name)
-    return f"{written.namespace or tree.view.rules.operator_namespace}::{written.base}"
+def packets(tree: Tree) -> frozenset[str]:
+    """All operators that the tree has an entry for: `aten::add`."""
+    entries = ("operator", "schema")
+    return frozenset(tree.packet(d.name) for d in tree.definitions.values() if d.kind in entries)
 
 
-def add_operators(tree: Tree, names: Names, cpp: Cpp) -> None:
+class Operators:
+    """The operators of a tree."""
+
+    def __init__(self, tree: Tree) -> None:
+        self.tree = tree
+        self.packets = packets(tree)
+        self.rules: dict[str, list[tuple[str, int, int]]] = {}
+        """An operator → (kind, function's id, node of the registry) of its rules in Python."""
+
+    def run(self, node: int, last: str) -> bool:
+        """What reaches the node runs the operators that torchgen makes a function of this name from."""
+        found = False
+        for base in dict.fromkeys((last, *(last.removesuffix(s) for s in ("_symint", "_outf", "_out")))):
+            packet = f"{self.tree.view.rules.operator_namespace}::{base}"
+            if packet in self.packets:
+                self.tree.graph.edge(node, self.tree.name("operator", packet))
+                found = True
+        return found
+
+
+def add_operators(tree: Tree, names: Names, operators: Operators) -> None:
     """Adds the nodes and edges of operators."""
-    graph = tree.graph
-    meta: dict[str, str] = {}
     for definition in list(tree.definitions.values()):
-        if not definition.key.startswith(("op:", "test:", "py:")):
-            continue
-        file = definition.id >> ID_BITS
-        role = tree.files[file].role
-        if role == "template" and definition.kind != "python_binding":
-            continue
-        if role == "test" and tree.files[file].language != "python":
-            continue
         if definition.kind == "python_binding":
-            _binding(tree, names, cpp, definition)
+            _binding(tree, names, definition)
+        elif not tree.is_python(definition):
             continue
-        if definition.kind == "test":
-            _test(tree, names, cpp, definition)
+        elif definition.kind == "test":
+            _entry(tree, names, operators, definition)
+        elif definition.kind in _KERNELS or definition.kind in RULES:
+            _rule(tree, names, operators, definition)
+    _add_templates(tree, operators)
+
+
+def _binding(tree: Tree, names: Names, definition: Defined) -> None:
+    graph, node = tree.graph, tree.node(definition.id)
+    last = keys.last(definition.key)
+    parent = definition.name.rpartition(".")[0]
+    owners = names.by_name.get(parent, ())
+    for owner in owners:
+        if owner.kind == "class":
+            # Objects of a class that C++ knows are made there.
+            graph.edge(tree.name("everywhere", ""), tree.node(owner.id))
+    if is_special(last):
+        graph.edge(tree.name("everywhere", ""), node)
+    elif not any(owner.kind == "module" for owner in owners):
+        graph.edge(tree.name("attr", last), node)
+    for key, name in tree.targets.get(definition.id, ()):
+        if keys.space(key) == keys.space(keys.op("")):
+            graph.edge(node, tree.name("operator", tree.packet(name)))
+        elif name.startswith(_WRAPPED):
+            graph.edge(node, tree.name("wrapped", name))
+
+
+def _add_templates(tree: Tree, operators: Operators) -> None:
+    """Functions of templates that bindings name, by what these call."""
+    bodies: dict[str, list[int]] = {}
+    for definition in tree.definitions.values():
+        if definition.kind == "function" and not tree.is_python(definition):
+            bodies.setdefault(keys.last(definition.key), []).append(definition.id)
+    for (sort, name), node in list(tree.named.items()):
+        if sort == "wrapped":
+            for body in bodies.get(name, ()):
+                tree.graph.edge(node, tree.node(body))
+            if name not in bodies:
+                operators.run(node, name.removeprefix(_WRAPPED))
+    for mention in tree.mentions:
+        if keys.space(mention.key) != keys.space(keys.cpp("")):
             continue
-        if not definition.key.startswith("op:"):
+        last = keys.last(mention.key)
+        for owner in mention.owners:
+            if owner not in tree.node_of:
+                continue
+            node = tree.node(owner)
+            for body in bodies.get(last, ()):
+                if body >> 20 == mention.file:
+                    tree.graph.edge(node, tree.node(body))
+            if last not in bodies and not operators.run(node, last.removeprefix(_WRAPPED)):
+                tree.graph.edge(node, tree.name("cpp", last))
+
+
+def _entry(tree: Tree, names: Names, operators: Operators, definition: Defined) -> None:
+    """An entry of OpInfo and kin: held by a variable of its module."""
+    graph, node = tree.graph, tree.node(definition.id)
+    module = tree.module(definition)
+    detail = definition.detail or {}
+    if module.kind == "module":
+        graph.edge(names.variables(module), node)
+        if detail.get("list"):
+            graph.edge(names.node(f"{module.name}.{detail['list']}"), node)
+    written = definition.name
+    for root in names.tops:
+        for name in (f"{root}.{written}", f"{root}.Tensor.{written}"):
+            if names.find(name):
+                graph.edge(node, names.node(name))
+    said = [value for value in detail.values() if isinstance(value, str)]
+    for name in {written.rpartition(".")[2], *(part.replace(".", "_") for part in (written, *said))}:
+        for variant in (name, f"{name}_", f"_{name}"):
+            operators.run(node, variant)
+
+
+def _rule(tree: Tree, names: Names, operators: Operators, definition: Defined) -> None:
+    graph = tree.graph
+    packet = tree.packet(definition.name)
+    node = tree.name("operator", packet)
+    for key, name in tree.targets.get(definition.id, ()):
+        if keys.space(key) != keys.space(keys.py("")):
             continue
-        node = tree.name("operator", _packet(tree, definition.name))
-        own = tree.node(definition.id)
-        graph.edge(node, own)
-        if definition.kind == "operator":
-            meta[unambiguous(definition.name)] = _packet(tree, definition.name)
-            made = (definition.detail or {}).get("autogen_of")
-            if isinstance(made, str):
-                graph.edge(node, tree.name("operator", _packet(tree, made)))
-        for key, name in tree.targets.get(definition.id, ()):
-            if key.startswith("cpp:"):
-                for target in _kernels(cpp, file, key, name):
-                    graph.edge(own, tree.node(target.id))
-                if definition.kind == "derivative":
-                    graph.edge(own, cpp.node(file, key, name, "call"))
-            elif key.startswith("py:") and definition.kind in ("registration", "schema"):
-                graph.edge(own, names.node(name))
-            elif key.startswith("py:") and definition.kind in _IN_PYTHON:
-                for function in names.find(name):
-                    for registry in _registries(tree, names, function):
-                        graph.meeting(own, registry, tree.node(function.id))
-        if definition.kind == "derivative":
-            for formula in ((definition.detail or {}).get("formulas") or {}).values():
-                for before, called in _CALL.findall(str(formula)):
-                    cpp.run(own, called)
-    for bodies in cpp.bodies.values():
-        for body in bodies:
-            if body.kind == "structured_meta":
-                packet = meta.get(keys.last(body.key))
-                if packet:
-                    graph.edge(tree.name("operator", packet), tree.node(body.id))
+        if definition.kind in _KERNELS:
+            graph.edge(node, names.node(name))
+            continue
+        for function in names.find(name):
+            for registry in _registries(tree, names, function):
+                graph.meeting(node, registry, tree.node(function.id))
+                operators.rules.setdefault(packet, []).append((definition.kind, function.id, registry))
 
 
 def _registries(tree: Tree, names: Names, function: Defined) -> list[int]:
@@ -90,60 +150,7 @@ def _registries(tree: Tree, names: Names, function: Defined) -> list[int]:
     for decorator in shown(function):
         for registrar in names.find(decorator):
             if registrar.kind == "function":
-                found.setdefault(active(tree, registrar))
+                found.setdefault(tree.name("active", tree.module(registrar).name))
     if not found:
-        found.setdefault(active(tree, function))
+        found.setdefault(tree.name("active", tree.module(function).name))
     return list(found)
-
-
-def active(tree: Tree, definition: Defined) -> int:
-    """The node of a module of which something else than what it does when it is imported is run."""
-    while definition.kind != "module" and definition.scope >= 0:
-        definition = tree.definitions[definition.scope]
-    return tree.name("active", definition.name)
-
-
-def _kernels(cpp: Cpp, file: int, key: str, name: str) -> list[Defined]:
-    """The functions that a registration names."""
-    candidates = [d for d in cpp.bodies.get(key, ()) if d.kind != "structured_meta"]
-    own = [d for d in candidates if d.id >> ID_BITS == file]
-    return own or candidates
-
-
-def _binding(tree: Tree, names: Names, cpp: Cpp, definition: Defined) -> None:
-    graph, node = tree.graph, tree.node(definition.id)
-    last = definition.key[3:]
-    parent = definition.name.rpartition(".")[0]
-    modules = any(d.kind == "module" for d in names.by_name.get(parent, ()))
-    for owner in names.by_name.get(parent, ()):
-        if owner.kind == "class":
-            graph.edge(tree.name("nowhere", "syntax"), tree.node(owner.id))
-    if is_special(last):
-        graph.edge(tree.name("nowhere", "syntax"), node)
-    elif not modules:
-        graph.edge(tree.name("attr", last), node)
-    for key, name in tree.targets.get(definition.id, ()):
-        if key.startswith("op:"):
-            graph.edge(node, tree.name("operator", _packet(tree, name)))
-        elif name.startswith("THPVariable_") and key not in cpp.bodies:
-            cpp.run(node, name.removeprefix("THPVariable_"))
-
-
-def _test(tree: Tree, names: Names, cpp: Cpp, definition: Defined) -> None:
-    """An entry of OpInfo and kin: held by a variable of its module."""
-    graph, node = tree.graph, tree.node(definition.id)
-    around = definition
-    while around.kind != "module" and around.scope >= 0:
-        around = tree.definitions[around.scope]
-    if around.kind == "module":
-        graph.edge(names.variables(around), node)
-    else:
-        graph.edge(tree.node(around.id), node)
-    detail = definition.detail or {}
-    written = definition.name
-    for name in (f"torch.{written}", f"torch.Tensor.{written}"):
-        if names.find(name):
-            graph.edge(node, names.node(name))
-    for name in {written.rpartition(".")[2], written.replace(".", "_"), str(detail.get("aten_name") or "")} - {""}:
-        for variant in (name, name + "_", f"_{name}"):
-            cpp.run(node, variant)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from torchtalkd import keys
 from torchtalkd.queries.runs.facts import Tree
 from torchtalkd.queries.runs.python_look_up import Names
 from torchtalkd.store.whole import Defined
+
+_PY = keys.space(keys.py(""))
 
 
 class Classes:
@@ -21,15 +24,15 @@ class Classes:
         self._own: dict[tuple[int, str, bool], int] = {}
         definitions = tree.definitions
         for definition in definitions.values():
-            if definition.kind == "class" and definition.key.startswith("py:"):
+            if definition.kind == "class" and keys.space(definition.key) == _PY:
                 self.methods.setdefault(definition.id, {})
-            elif definition.kind in ("function", "alias") and definition.key.startswith("py:"):
+            elif definition.kind in ("function", "alias") and keys.space(definition.key) == _PY:
                 around = definitions.get(definition.scope)
                 if around is not None and around.kind == "class":
                     own = self.methods.setdefault(around.id, {})
-                    own.setdefault(definition.key[3:], []).append(definition.id)
+                    own.setdefault(keys.last(definition.key), []).append(definition.id)
         for mention in tree.mentions:
-            if mention.kind != "base" or not mention.key.startswith("py:"):
+            if mention.kind != "base" or keys.space(mention.key) != _PY:
                 continue
             bases = [d.id for d in names.find(mention.name) if d.kind == "class"]
             for owner in mention.owners:

@@ -6,9 +6,11 @@ whatever it may be.
 
 from __future__ import annotations
 
+from torchtalkd import keys
 from torchtalkd.queries.runs.facts import Tree
 from torchtalkd.store.whole import Defined
 
+_PY = keys.space(keys.py(""))
 _BODIES = ("function", "class", "kernel", "module", "python_binding", "alias")
 _MOST_HOPS = 8
 
@@ -28,11 +30,18 @@ class Names:
         """What C++ binds, by its last component."""
         for definition in tree.definitions.values():
             if definition.kind == "python_binding":
-                self.bound.setdefault(definition.key[3:], []).append(definition)
-            if definition.kind in _BODIES and definition.key.startswith("py:"):
+                self.bound.setdefault(keys.last(definition.key), []).append(definition)
+            if definition.kind in _BODIES and keys.space(definition.key) == _PY:
                 self.by_name.setdefault(definition.name, []).append(definition)
                 if definition.kind == "module" and self._is_test(definition):
-                    self.by_last.setdefault(definition.key[3:], []).append(definition.name)
+                    self.by_last.setdefault(keys.last(definition.key), []).append(definition.name)
+        self.offered: dict[str, frozenset[str]] = {}
+        """A module → the names that its `__all__` says."""
+        for definition in tree.definitions.values():
+            if definition.kind == "variable" and keys.last(definition.key) == "__all__":
+                told = (definition.detail or {}).get("names")
+                if isinstance(told, list):
+                    self.offered[definition.name.rpartition(".")[0]] = frozenset(map(str, told))
         self.tops = {name.partition(".")[0] for name in self.by_name}
         for mention in tree.mentions:
             if mention.kind == "star":
@@ -42,7 +51,7 @@ class Names:
                         self.stars.setdefault(module.name, []).append(mention.name)
 
     def _is_test(self, definition: Defined) -> bool:
-        return self.tree.files[definition.id >> 20].role == "test"
+        return self.tree.files[definition.file].role == "test"
 
     def node(self, name: str) -> int:
         """The node of a full dotted name."""
@@ -64,13 +73,18 @@ class Names:
     def _lead_weakly(self, node: int, name: str, file: int) -> None:
         found = self.find(name)
         for definition in found:
-            if definition.kind in ("function", "kernel") and definition.id >> 20 == file:
+            near = definition.file == file or self._package(definition) == self._package_of(file)
+            if definition.kind in ("function", "kernel", "class") and near:
                 self.tree.graph.edge(node, self.tree.node(definition.id))
         if not found:
             before = name.rpartition(".")[0]
             for definition in self.find(before):
                 if definition.kind == "module":
                     self.tree.graph.edge(node, self.variables(definition))
+
+    def is_module(self, name: str) -> bool:
+        """Whether a full name is that of a module of the tree."""
+        return any(d.kind == "module" for d in self.by_name.get(name, ()))
 
     def find(self, name: str, hops: int = 0) -> list[Defined]:
         """The definitions of a full name: as written, then through what its beginning stands for."""
@@ -124,7 +138,8 @@ class Names:
                 rest = name[len(before) + 1 :]
                 for definition in known:
                     if definition.kind == "module":
-                        graph.edge(node, self.variables(definition))
+                        for module in self._offering(definition, rest.partition(".")[0]):
+                            graph.edge(node, self.variables(module))
                     elif definition.kind != "function":
                         graph.edge(node, self.tree.node(definition.id))
                 if "." in rest or known[0].kind in ("class", "alias"):
@@ -134,6 +149,23 @@ class Names:
         if name.partition(".")[0] in self.tops:
             for definition in self.bound.get(name.rpartition(".")[2], ()):
                 graph.edge(node, self.tree.node(definition.id))
+
+    def _offering(self, module: Defined, name: str) -> list[Defined]:
+        """The modules that a variable of a module may come from: itself, or one that it imports all from."""
+        offering = [module]
+        for star in self.stars.get(module.name, ()):
+            for other in self.find(star):
+                told = self.offered.get(other.name)
+                if other.kind == "module" and other.id != module.id and (told is None or name in told):
+                    offering.append(other)
+        return offering
+
+    def _package(self, definition: Defined) -> str:
+        return self._package_of(definition.file)
+
+    def _package_of(self, file: int) -> str:
+        """The two folders that a file is in: `torch/ao`."""
+        return "/".join(self.tree.files[file].path.split("/")[:-1][:2])
 
     def variables(self, module: Defined) -> int:
         """The node of what a module's variables hold."""

@@ -1,209 +1,229 @@
 """What runs what in Python.
 
-A function runs what it mentions. A method of an unknown receiver is run in a test that has its class, and
-so are special methods, properties, and methods that nobody calls by name. What stands at the top of a
-module in a list or table is run by whoever mentions a variable of the module.
+A function runs what it calls and what it is handed. A method of an unknown receiver is run in a test that
+has its class, and so are special methods, properties, and methods that nobody calls by name. What stands at
+the top of a module in a list or table is run by whoever mentions a variable of the module. What a library
+only names (a class that it compares with, an operator that it looks up) it does not run.
 """
 
 from __future__ import annotations
 
 import unittest
+from typing import Final
 
 from torchtalkd import keys
 from torchtalkd.queries.runs.facts import Tree
+from torchtalkd.queries.runs.operator_nodes import RULES
 from torchtalkd.queries.runs.python_classes import Classes, is_special, shown
 from torchtalkd.queries.runs.python_look_up import Names
-from torchtalkd.store.whole import ID_BITS, Defined, Mentioned
+from torchtalkd.store.whole import Defined, Mentioned
 
-_LIFE = frozenset(name for name in dir(unittest.TestCase) if not name.startswith(("assert", "fail", "_")))
+_LIFE: Final = frozenset(
+    name for name in dir(unittest.TestCase) if not name.startswith(("assert", "fail", "_"))
+)
 """Methods that unittest itself calls, among others."""
-_HOLDS = ("function", "class", "kernel")
+_HOLDS: Final = ("function", "class", "kernel")
+_AT_IMPORT: Final = ("call", "launch", "method", "import", "star")
+_PY: Final = keys.space(keys.py(""))
+_ATTR: Final = keys.space(keys.attr(""))
+_OP: Final = keys.space(keys.op(""))
+
+
+class _Holders:
+    """Which body a mention belongs to."""
+
+    def __init__(self, tree: Tree, names: Names) -> None:
+        self.tree = tree
+        self.names = names
+        self._of: dict[int, Defined | None] = {}
+
+    def of(self, owner: int) -> Defined | None:
+        """The function, class or module around a definition, or itself."""
+        if owner not in self._of:
+            at = self.tree.definitions.get(owner)
+            while at is not None and at.kind not in (*_HOLDS, "module"):
+                at = self.tree.definitions.get(at.scope)
+            self._of[owner] = at
+        return self._of[owner]
+
+    def node(self, owner: int, kind: str) -> int:
+        """The node that a mention of some kind belongs to; -1 for none."""
+        holder = self.of(owner)
+        if holder is None:
+            return -1
+        if holder.kind == "module" and (kind not in _AT_IMPORT or holder.id != owner):
+            return self.names.variables(holder)
+        return self.tree.node(holder.id)
 
 
 def add_python(tree: Tree, names: Names, classes: Classes) -> None:
     """Adds the nodes and edges of all Python files."""
-    graph, definitions = tree.graph, tree.definitions
-    holders = _holders(tree)
+    holders = _Holders(tree, names)
     called: set[str] = set()
+    for mention in tree.mentions:
+        space = keys.space(mention.key)
+        if space == _ATTR:
+            called.add(keys.last(mention.key))
+            _method(tree, classes, holders, mention)
+        elif space == _PY:
+            if mention.kind in ("import", "star"):
+                _import(tree, names, holders, mention)
+            elif mention.kind not in ("base", "holds"):
+                _name(tree, names, holders, mention)
+        elif space == _OP:
+            _operator(tree, holders, mention)
     registered = {
         function.id
         for owner, found in tree.targets.items()
-        if definitions[owner].kind in ("decomposition", "meta", "lowering", "shape", "jit", "onnx", "ref")
-        for key, name in found
-        if key.startswith("py:")
+        if tree.definitions[owner].kind in (*RULES, "ref") and tree.is_python(tree.definitions[owner])
+        for _, name in found
         for function in names.find(name)
     }
-    for mention in tree.mentions:
-        space = keys.space(mention.key)
-        if space == "attr":
-            called.add(mention.key[5:])
-            _method(tree, classes, holders, mention)
-        elif space == "py":
-            _name(tree, names, holders, mention)
-        elif space == "op" and mention.name.startswith(("torch.", "ops.")):
-            parts = mention.name.split(".")
-            at = parts.index("ops") if "ops" in parts else 0
-            if len(parts) < at + 3:
-                continue
-            if mention.kind == "address" and mention.file not in tree.supporting:
-                continue
-            node = tree.name("operator", f"{parts[at + 1]}::{parts[at + 2]}")
-            for owner in mention.owners:
-                graph.edge(_from(tree, names, holders, owner, mention.kind), node)
-    for definition in definitions.values():
-        if definition.kind == "alias" and definition.key.startswith("py:"):
-            node = tree.node(definition.id)
-            for _, target in tree.targets.get(definition.id, ()):
-                if target != definition.name:
-                    graph.edge(node, names.node(target))
-            continue
-        if definition.kind not in _HOLDS or not definition.key.startswith("py:"):
-            continue
-        node = tree.node(definition.id)
-        if definition.id not in registered:
-            graph.edge(node, tree.name("active", _module(tree, definition).name))
-        for decorator in shown(definition):
-            if "." in decorator and decorator not in PASSED:
-                graph.edge(node, names.node(decorator))
-        around = definitions.get(definition.scope)
-        if around is None:
-            continue
-        if around.kind == "function":
-            graph.edge(tree.node(around.id), node)
-        elif around.kind == "class" and definition.kind == "function":
-            _of_class(tree, classes, called, definition.id, around.id)
-        elif around.kind == "class":
-            graph.edge(tree.node(around.id), node)
+    for definition in list(tree.definitions.values()):
+        if keys.space(definition.key) == _PY and tree.is_python(definition):
+            _definition(tree, names, classes, called, registered, definition)
+    _add_lists(tree, names)
     for cls, bases in classes.above.items():
         for base in bases:
-            graph.edge(tree.node(cls), tree.node(base))
+            tree.graph.edge(tree.node(cls), tree.node(base))
 
 
-def _module(tree: Tree, definition: Defined) -> Defined:
-    while definition.kind != "module" and definition.scope >= 0:
-        definition = tree.definitions[definition.scope]
-    return definition
+def _definition(
+    tree: Tree, names: Names, classes: Classes, called: set[str], registered: set[int], definition: Defined
+) -> None:
+    graph = tree.graph
+    if definition.kind == "alias":
+        for _, target in tree.targets.get(definition.id, ()):
+            if target != definition.name:
+                graph.edge(tree.node(definition.id), names.node(target))
+        return
+    if definition.kind not in _HOLDS:
+        return
+    node = tree.node(definition.id)
+    if definition.id not in registered:
+        graph.edge(node, tree.name("active", tree.module(definition).name))
+    for decorator in shown(definition):
+        _held_by(tree, names, definition, decorator, node)
+        if "." in decorator and not tree.passed(definition.name, decorator):
+            graph.edge(node, names.node(decorator))
+    around = tree.definitions.get(definition.scope)
+    if around is None or around.kind not in ("function", "class"):
+        return
+    if around.kind == "function" or definition.kind == "class":
+        graph.edge(tree.node(around.id), node)
+    elif definition.kind == "function":
+        _of_class(tree, classes, called, definition, around)
 
 
-def _of_class(tree: Tree, classes: Classes, called: set[str], method: int, cls: int) -> None:
-    definition = tree.definitions[method]
-    name, node = definition.key[3:], tree.node(method)
-    foreign = cls in classes.foreign
-    has = tree.node(cls)
-    decorated = any(d.rpartition(".")[2] not in ("staticmethod", "classmethod") for d in shown(definition))
-    if is_special(name) or name not in called or (foreign and name in _LIFE) or (decorated and "property" in str(shown(definition))):
+def _held_by(tree: Tree, names: Names, definition: Defined, decorator: str, node: int) -> None:
+    """What a method of a variable decorates (`@registry.register(x)`) the variable may hold."""
+    before, dot, _ = decorator.rpartition(".")
+    if not dot or names.find(decorator):
+        return
+    found = names.find(before) or names.find(f"{tree.module(definition).name}.{before}")
+    if any(d.kind in ("module", "function") for d in found):
+        return
+    for full in (before, f"{tree.module(definition).name}.{before}"):
+        for owner in names.find(full.rpartition(".")[0]):
+            if owner.kind == "module":
+                tree.graph.edge(names.variables(owner), node)
+
+
+def _of_class(tree: Tree, classes: Classes, called: set[str], method: Defined, cls: Defined) -> None:
+    name, node, has = keys.last(method.key), tree.node(method.id), tree.node(cls.id)
+    unasked = is_special(name) or name not in called or any("property" in d for d in shown(method))
+    if unasked or (cls.id in classes.foreign and name in _LIFE):
         tree.graph.edge(has, node)
     else:
         tree.graph.meeting(has, tree.name("attr", name), node)
 
 
-def _holders(tree: Tree) -> dict[int, int]:
-    """A definition's id → the id of the function, class or module whose body it stands in."""
-    found: dict[int, int] = {}
-    for definition in tree.definitions.values():
-        at = definition
-        while at.kind not in ("function", "class", "kernel", "module") and at.scope >= 0:
-            at = tree.definitions[at.scope]
-        found[definition.id] = at.id
-    return found
-
-
-def _from(tree: Tree, names: Names, holders: dict[int, int], owner: int, kind: str) -> int:
-    """The node that a mention belongs to."""
-    holder = tree.definitions.get(holders.get(owner, -1))
-    if holder is None:
-        return tree.name("nowhere", "")
-    if holder.kind == "module" and kind not in ("call", "launch", "method", "import", "star"):
-        return names.variables(holder)
-    if holder.kind == "module" and tree.definitions[owner].kind != "module":
-        return names.variables(holder)
-    return tree.node(holder.id)
-
-
-PASSED = {"torch._disable_dynamo", "torch._dynamo.disable", "torch._compile._disable_dynamo", "torch._dynamo.decorators.disable", "torch._dynamo.eval_frame.disable"}
-
-
-def _name(tree: Tree, names: Names, holders: dict[int, int], mention: Mentioned) -> None:
-    if mention.kind == "base":
+def _import(tree: Tree, names: Names, holders: _Holders, mention: Mentioned) -> None:
+    """What a test imports it may use anywhere; what a library's modules do when they are imported is done
+    for every test, and does not count."""
+    test = tree.files[mention.file].role == "test"
+    if not test and mention.file not in tree.supporting:
         return
-    if mention.kind in ("import", "star"):
-        found = names.find(mention.name)
-        test = tree.files[mention.file].role == "test"
-        if test and mention.kind == "import" and not any(d.kind == "module" for d in found):
-            node = names.node(mention.name)
-            for owner in mention.owners:
-                tree.graph.edge(_from(tree, names, holders, owner, mention.kind), node)
-            return
-        for owner in mention.owners:
-            for definition in found:
-                if definition.kind == "module" and definition.id >> ID_BITS not in tree.supporting:
-                    continue
-                if definition.kind == "module" or (test and definition.kind == "class"):
-                    tree.graph.edge(_from(tree, names, holders, owner, mention.kind), tree.node(definition.id))
+    found = names.find(mention.name)
+    modules = [d for d in found if d.kind == "module"]
+    for owner in mention.owners:
+        node = holders.node(owner, mention.kind)
+        if node < 0:
+            continue
+        if test and not modules and mention.kind == "import":
+            tree.graph.edge(node, names.node(mention.name))
+        for module in modules:
+            if module.file in tree.supporting:
+                tree.graph.edge(node, tree.node(module.id))
+
+
+def _operator(tree: Tree, holders: _Holders, mention: Mentioned) -> None:
+    parts = mention.name.split(".")
+    at = parts.index("ops") if "ops" in parts else 0
+    if len(parts) < at + 3 or (mention.kind == "address" and mention.file not in tree.supporting):
         return
-    if mention.name in PASSED or (mention.name.startswith(("torch._dynamo.", "torch._inductor.")) and tree.files[mention.file].path == "torch/testing/_internal/common_utils.py"):
-        return
+    node = tree.name("operator", f"{parts[at + 1]}::{parts[at + 2]}")
+    for owner in mention.owners:
+        before = holders.node(owner, mention.kind)
+        if before >= 0:
+            tree.graph.edge(before, node)
+
+
+def _name(tree: Tree, names: Names, holders: _Holders, mention: Mentioned) -> None:
     supports, test = mention.file in tree.supporting, tree.files[mention.file].role == "test"
     for owner in mention.owners:
-        if mention.kind == "address" and not test:
-            holder = tree.definitions.get(holders.get(owner, -1))
-            weak = not supports or (holder is not None and holder.kind == "function")
-        else:
-            weak = False
+        holder = holders.of(owner)
+        if holder is None or tree.passed(holder.name, mention.name):
+            continue
+        weak = mention.kind == "address" and not test and (not supports or holder.kind == "function")
         node = names.named(mention.name, mention.file) if weak else names.node(mention.name)
-        tree.graph.edge(_from(tree, names, holders, owner, mention.kind), node)
+        tree.graph.edge(holders.node(owner, mention.kind), node)
 
 
-def _method(tree: Tree, classes: Classes, holders: dict[int, int], mention: Mentioned) -> None:
+def _method(tree: Tree, classes: Classes, holders: _Holders, mention: Mentioned) -> None:
     graph = tree.graph
-    last = mention.key[5:]
+    last = keys.last(mention.key)
+    own, above = mention.name.startswith("self."), mention.name.startswith("super().")
     library = mention.file not in tree.supporting
-    own = mention.name.startswith("self.")
-    above = mention.name.startswith("super().")
-    unknown = -1
     for owner in mention.owners:
-        holder = holders.get(owner, -1)
-        if holder < 0:
+        holder = holders.of(owner)
+        if holder is None or (library and holder.kind == "module"):
             continue
-        if library and tree.definitions[holder].kind == "module":
-            continue
-        start = tree.node(holder)
+        start = tree.node(holder.id)
         if own or above:
-            cls = classes.around(holder)
+            cls = classes.around(holder.id)
             found = classes.own(cls, last, only_above=above) if cls >= 0 else -1
             if found >= 0:
                 graph.edge(start, found)
             if found >= 0 or above:
                 continue
-        if unknown < 0:
-            unknown = tree.name("attr", last)
-        graph.edge(start, unknown)
+        graph.edge(start, tree.name("attr", last))
 
 
-def tests(tree: Tree) -> dict[int, int]:
-    """The test files of Python, each with its number: file → bit."""
-    found = [
-        file
-        for file in sorted(tree.files.values(), key=lambda f: f.path)
-        if file.language == "python"
-        and file.role == "test"
-        and file.path.rpartition("/")[2].startswith("test_")
-    ]
-    return {file.id: 1 << number for number, file in enumerate(found)}
-
-
-def starts(tree: Tree, bits: dict[int, int], names: Names) -> dict[int, int]:
-    """The nodes that a test file runs by itself: everything in it."""
-    found: dict[int, int] = {}
-    for file, bit in bits.items():
-        for definition in tree.of_file.get(file, ()):
-            if definition.kind in ("function", "class", "module", "kernel"):
-                node = tree.node(definition.id)
-                found[node] = found.get(node, 0) | bit
-            if definition.kind == "module":
-                node = names.variables(definition)
-                found[node] = found.get(node, 0) | bit
-    return found
-
-
-assert ID_BITS == 20
+def _add_lists(tree: Tree, names: Names) -> None:
+    """What holds the entries of test lists holds those of the modules that it takes lists from, too."""
+    holding = {tree.module(d).name for d in tree.definitions.values() if d.kind == "test" and tree.is_python(d)}
+    taken: dict[str, set[str]] = {}
+    for definition in tree.definitions.values():
+        if definition.kind != "alias" or not tree.is_python(definition):
+            continue
+        for _, target in tree.targets.get(definition.id, ()):
+            for found in names.find(target) or names.find(target.rpartition(".")[0]):
+                if found.kind == "module":
+                    taken.setdefault(tree.module(definition).name, set()).add(found.name)
+    for mention in tree.mentions:
+        if mention.kind == "import" and mention.file in tree.files:
+            for owner in mention.owners:
+                module = tree.definitions.get(owner)
+                if module is not None and module.kind == "module" and names.is_module(mention.name):
+                    taken.setdefault(module.name, set()).add(mention.name)
+    near = {name.rpartition(".")[0] for name in holding} | {name.rpartition(".")[0].rpartition(".")[0] for name in holding}
+    grown = True
+    while grown:
+        more = {name for name, others in taken.items() if name not in holding and others & holding}
+        more = {name for name in more if name in near or name.rpartition(".")[0] in near}
+        grown = bool(more)
+        holding |= more
+    for name in holding:
+        for other in taken.get(name, set()) & holding:
+            tree.graph.edge(tree.name("variables", name), tree.name("variables", other))

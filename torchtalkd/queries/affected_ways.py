@@ -1,0 +1,61 @@
+"""How a test file comes to what changed, in Python: the shortest way, hop by hop.
+
+One walk back from all goals at once, over nodes that the wanted test files reach, until each of them is met.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from torchtalkd.queries.affected_walk import Goal
+from torchtalkd.queries.runs.table import Runs
+from torchtalkd.store.rows import ID_BITS
+
+
+class Back(NamedTuple):
+    """The walk back."""
+
+    after: dict[int, int]
+    """A node → the next one on the way to a goal; a goal → -1."""
+    goal: dict[int, Goal]
+    """The goals that were walked from, by node."""
+    first: dict[int, int]
+    """Id of a test file → the node in it that is nearest to a goal."""
+
+
+def back(table: Runs, goals: Iterable[Goal], bits: int) -> Back:
+    """The shortest ways of some test files (`bits`) to any of the goals."""
+    found = Back({}, {}, {})
+    wanted = {file.id for file in table.files(bits)}
+    waiting: deque[int] = deque()
+    for goal in goals:
+        if goal.node >= 0 and goal.node not in found.after and table.bits(goal.node) & goal.mask & bits:
+            found.after[goal.node] = -1
+            found.goal[goal.node] = goal
+            waiting.append(goal.node)
+    after, owners, sets, which = found.after, table.owners, table.sets, table.which
+    before, begins, meets = table.before, table.begins, table.meets
+    while waiting and len(found.first) < len(wanted):
+        node = waiting.popleft()
+        file = owners[node] >> ID_BITS
+        if file in wanted and file not in found.first:
+            found.first[file] = node
+        others = list(before[begins[node] : begins[node + 1]])
+        if node in meets:
+            others.extend(one for one, other in meets[node] if sets[which[one]] & sets[which[other]] & bits)
+        for other in others:
+            if other not in after and sets[which[other]] & bits:
+                after[other] = node
+                waiting.append(other)
+    return found
+
+
+def way(found: Back, node: int) -> list[int]:
+    """The nodes from one to the goal, both included."""
+    way = []
+    while node >= 0:
+        way.append(node)
+        node = found.after[node]
+    return way

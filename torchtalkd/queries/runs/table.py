@@ -1,0 +1,207 @@
+"""What each test file runs, worked out once a revision and kept small.
+
+A node is a definition of Python, an operator, or a name that stands between. Each has the test files that
+reach it as the bits of a number. Most nodes share few numbers, so that the whole of PyTorch takes some
+thirty megabytes. Kept with the view; it is forgotten with a revision that changes Python or an entry.
+"""
+
+from __future__ import annotations
+
+import gc
+from array import array
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from itertools import accumulate
+from typing import Final
+
+from torchtalkd.facts import File
+from torchtalkd.link.test_functions import is_test_name
+from torchtalkd.queries.runs import facts
+from torchtalkd.queries.runs.facts import Tree
+from torchtalkd.queries.runs.graph import Graph
+from torchtalkd.queries.runs.operator_nodes import Operators, add_operators
+from torchtalkd.queries.runs.python_classes import Classes
+from torchtalkd.queries.runs.python_look_up import Names
+from torchtalkd.queries.runs.python_nodes import add_python
+from torchtalkd.store.view import View
+
+_KEPT: Final = "runs"
+
+
+@dataclass(frozen=True, slots=True)
+class Runs:
+    """The table of one revision."""
+
+    tests: tuple[File, ...]
+    """The test files of Python, by path; the place of each is its bit."""
+    operators: dict[str, int]
+    """Packet → node."""
+    definitions: dict[int, int]
+    """Id of a definition of Python, or of a binding → node."""
+    active: dict[str, int]
+    """Module → the node of something of it being run."""
+    variables: dict[str, int]
+    """Module → the node of what its variables hold."""
+    rules: dict[str, tuple[tuple[str, int, int], ...]]
+    """Packet → (kind, function's id, node of the registry) of what a registry of Python has for it."""
+    wrapped: dict[str, int]
+    """Last component of a C++ function that a template calls → node."""
+    labels: dict[int, str]
+    """A node that is no definition → what it is: `.add of any object`."""
+    owners: array[int]
+    """Node → id of its definition, 0 for none."""
+    before: array[int]
+    """What leads to each node, one after another: see `ways`."""
+    begins: array[int]
+    """Where those of each node begin."""
+    which: array[int]
+    """Node → place in `sets`."""
+    sets: tuple[int, ...]
+    """The different sets of test files, as bits."""
+    meets: dict[int, tuple[tuple[int, int], ...]] = field(default_factory=dict)
+    """Node → (one, other): what reaches both reaches it."""
+
+    by_function: dict[int, list[tuple[str, int]]] = field(default_factory=dict)
+    """Node of a function → (packet, node of the registry) of the rules that it is; filled in when asked."""
+
+    @property
+    def every(self) -> int:
+        """The bits of all test files."""
+        return (1 << len(self.tests)) - 1
+
+    def bits(self, node: int) -> int:
+        """The test files that reach a node."""
+        return self.sets[self.which[node]] if 0 <= node < len(self.which) else 0
+
+    def ways(self, node: int) -> Iterable[int]:
+        """The nodes that lead to a node in one step."""
+        yield from self.before[self.begins[node] : self.begins[node + 1]]
+
+    def files(self, bits: int) -> list[File]:
+        """The test files of some bits, by path."""
+        found = []
+        while bits:
+            low = bits & -bits
+            found.append(self.tests[low.bit_length() - 1])
+            bits ^= low
+        return found
+
+
+def runs(view: View) -> Runs:
+    """The table of a view's revision. Takes seconds the first time."""
+    known: Runs | None = view.kept.get(_KEPT)
+    if known is None:
+        collects = gc.isenabled()
+        # Millions of small objects, none of them garbage: looking for some takes as long as all the rest.
+        gc.disable()
+        try:
+            known = view.kept[_KEPT] = _work_out(view)
+        finally:
+            if collects:
+                gc.enable()
+    return known
+
+
+def _work_out(view: View) -> Runs:
+    tree = facts.read(view)
+    names = Names(tree)
+    classes = Classes(tree, names)
+    add_python(tree, names, classes)
+    operators = Operators(tree)
+    add_operators(tree, names, operators)
+    tests = test_files(tree)
+    starts = _starts(tree, names, {file.id: number for number, file in enumerate(tests)})
+    starts[tree.name("everywhere", "")] = (1 << len(tests)) - 1
+    tree.graph.spread(starts)
+    return _packed(tree, operators, tests)
+
+
+def test_files(tree: Tree) -> list[File]:
+    """The files of Python with tests, by path: those whose names say so, and that hold what is called
+    like a test."""
+    rules = tree.view.rules.tests
+    holding = {
+        d.file
+        for d in tree.definitions.values()
+        if d.kind == "function" and is_test_name(rules, d.key.partition(":")[2])
+    }
+    found = []
+    for file in tree.files.values():
+        name = file.path.rpartition("/")[2].removesuffix(".py")
+        if file.language != "python" or file.role != "test":
+            continue
+        if name.startswith("test_") or (name.endswith("_test") and file.id in holding):
+            found.append(file)
+    return sorted(found, key=lambda file: file.path)
+
+
+def _starts(tree: Tree, names: Names, tests: dict[int, int]) -> dict[int, int]:
+    """What a test file runs by itself: everything in it."""
+    found: dict[int, int] = {}
+    for definition in tree.definitions.values():
+        number = tests.get(definition.file)
+        if number is None or definition.kind not in ("function", "class", "module", "kernel"):
+            continue
+        nodes = [tree.node(definition.id)]
+        if definition.kind == "module":
+            nodes.append(names.variables(definition))
+        for node in nodes:
+            found[node] = found.get(node, 0) | 1 << number
+    return found
+
+
+def _packed(tree: Tree, operators: Operators, tests: list[File]) -> Runs:
+    graph = tree.graph
+    sets: dict[int, int] = {}
+    which = array("I", (sets.setdefault(bits, len(sets)) for bits in graph.bits))
+    before, begins = _turned(graph)
+    owners = array("Q", bytes(8 * len(graph.after)))
+    for definition, node in tree.node_of.items():
+        owners[node] = definition
+    labels: dict[int, str] = {}
+    by_sort: dict[str, dict[str, int]] = {"operator": {}, "active": {}, "variables": {}, "cpp": {}}
+    for (sort, name), node in tree.named.items():
+        if sort in by_sort:
+            by_sort[sort][name] = node
+        if sort == "attr":
+            labels[node] = f".{name} of any object"
+        elif sort == "py":
+            labels[node] = name
+        elif sort == "variables":
+            labels[node] = f"a list or table of {name}"
+    meets: dict[int, list[tuple[int, int]]] = {}
+    for one, others in graph.meets.items():
+        for other, after in others:
+            meets.setdefault(after, []).append((one, other))
+    return Runs(
+        tests=tuple(tests),
+        operators=by_sort["operator"],
+        definitions=dict(tree.node_of),
+        active=by_sort["active"],
+        variables=by_sort["variables"],
+        rules={packet: tuple(found) for packet, found in operators.rules.items()},
+        wrapped=by_sort["cpp"],
+        labels=labels,
+        owners=owners,
+        before=before,
+        begins=begins,
+        which=which,
+        sets=tuple(sets),
+        meets={after: tuple(found) for after, found in meets.items()},
+    )
+
+
+def _turned(graph: Graph) -> tuple[array[int], array[int]]:
+    """The edges by where they lead, as one array with its beginnings."""
+    counts = [0] * (len(graph.after) + 1)
+    for others in graph.after:
+        for other in others:
+            counts[other + 1] += 1
+    begins = array("I", accumulate(counts))
+    at = begins[:-1]
+    before = array("I", bytes(4 * begins[-1]))
+    for node, others in enumerate(graph.after):
+        for other in others:
+            before[at[other]] = node
+            at[other] += 1
+    return before, begins
