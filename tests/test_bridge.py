@@ -21,6 +21,7 @@ from clients.worktree import worktree_instead
 from tests.conftest import DEMO_TREE, REPOSITORY, _copy
 from tests.rpc import INITIALIZE, INITIALIZED, call, line
 from torchtalkd import wire
+from torchtalkd.frontends.mcp.tools import SETS
 
 SECONDS = 30.0
 """After which a test gives up waiting."""
@@ -358,6 +359,42 @@ def test_three_thousand_lines_are_made_to_fit(start: Start) -> None:
     text = bridge.ask(1, func="often")
     assert "3000 places" in text.splitlines()[0]
     assert len(text.encode()) < 10_240 and len(text.splitlines()) < 256
+
+
+def test_its_further_pages_hold_the_rest(start: Start) -> None:
+    bridge = start()
+    bridge.begin()
+    found: set[str] = set()
+    for page in range(1, 100):
+        text = bridge.ask(page, "trace", func="often", page=page)
+        assert len(text.encode()) < 10_240 and text.count("\n") < 256
+        found |= {line.split()[0] for line in text.split("\n") if line.startswith("  torch/many.py:")}
+        if f"page={page + 1})" not in text:
+            break
+    assert found == {f"torch/many.py:{n}" for n in range(1, 3001)}
+
+
+@pytest.mark.parametrize("tools", ["core", "classic", "all"])
+def test_which_tools_are_served(start: Start, tools: str) -> None:
+    bridge = start("--tools", tools)
+    bridge.begin()
+    bridge.send(line(id=1, method="tools/list"))
+    assert [tool["name"] for tool in bridge.answer()["result"]["tools"]] == list(SETS[tools])
+
+
+def test_prompts_and_resources_pass(start: Start, home: Home) -> None:
+    bridge = start()
+    bridge.begin()
+    for number in (1, 11):
+        bridge.send(
+            line(id=number, method="prompts/get", params={"name": "trace", "arguments": {"function": "mul"}})
+        )
+        assert "mul" in bridge.answer()["result"]["messages"][0]["content"]["text"]
+        bridge.send(line(id=number + 1, method="resources/read", params={"uri": "torchtalk://operator/mul"}))
+        assert "aten::mul" in bridge.answer()["result"]["contents"][0]["text"]
+        if number == 1:
+            # Also of a daemon that was started anew.
+            home.kill()
 
 
 def test_a_bridge_imports_little(home: Home, tree: Path) -> None:
