@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import os
+import re
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -15,6 +17,8 @@ from hypothesis import strategies as st
 from tests.conftest import DEMO_TREE, REPOSITORY
 from torchtalkd import cli
 from torchtalkd.frontends.command import agent_arguments
+from torchtalkd.frontends.mcp.arguments import checked
+from torchtalkd.frontends.mcp.tools import TOOLS
 from torchtalkd.registration import json_text
 from torchtalkd.registration.cursor import FILES, cursor_add
 from torchtalkd.registration.json_text import NotPlain, inserted, parsed, without_comments
@@ -222,3 +226,25 @@ def test_the_plugin_brings_no_server_of_its_own() -> None:
     assert listed["name"] == about["name"]
     assert {file.stem for file in (plugin / "commands").iterdir()} == {"trace", "setup"}
     assert (plugin / "skills/torchtalk-analyzer/SKILL.md").is_file()
+
+
+INSTRUCTIONS = (
+    "clients/claude-code/skills/torchtalk-analyzer/SKILL.md",
+    "clients/cursor/rules.mdc",
+    "docs/agents.md",
+)
+_WRITTEN = re.compile(r"`([a-z_]+)\(([^`]*)\)`")
+
+
+@pytest.mark.parametrize("path", INSTRUCTIONS)
+def test_the_calls_that_instructions_name_are_taken(path: str) -> None:
+    written = _WRITTEN.findall((REPOSITORY / path).read_text("utf-8"))
+    assert len(written) > 8
+    for tool, said in written:
+        call = ast.parse(f"{tool}({said})", mode="eval").body
+        assert isinstance(call, ast.Call)
+        named = {keyword.arg: ast.literal_eval(keyword.value) for keyword in call.keywords if keyword.arg}
+        # A value without its name is of the first argument.
+        named |= dict(zip(TOOLS[tool], map(ast.literal_eval, call.args), strict=False))
+        assert checked(tool, named) == named, (tool, said)
+    assert {tool for tool, _ in written} >= {"trace", "search", "graph", "modules", "tests", "affected"}

@@ -70,7 +70,7 @@ def main() -> None:
     print(f"load {os.getloadavg()[0]:.1f}, {os.cpu_count()} cores, milliseconds\n")
     print("| what | p50 | p95 | max | at most (p95) |\n| --- | --: | --: | --: | --: |")
     with new_home() as home:
-        home.run("index", "build", "--source", given.tree)
+        home.start("index", "build", "--source", given.tree).communicate()
         agents: list[Agent] = []
 
         def first() -> None:

@@ -43,7 +43,7 @@ def main() -> None:
     parser.add_argument("--write", type=Path, metavar="FILE", help="put the table into a page")
     given = parser.parse_args()
     with new_home() as home:
-        home.run("index", "build", "--source", given.tree)
+        home.start("index", "build", "--source", given.tree).communicate()
         agent = Agent(home, given.tree)
         costs = [(question, asked(question, given.tree, agent.call)) for question in questions(given.tree)]
         agent.end()
