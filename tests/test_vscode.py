@@ -133,8 +133,8 @@ DESKTOP_KEYS = [
         "when": "editorHasImplementationProvider && editorTextFocus",
     },
 ]
-"""Browsers keep F12 for themselves, so in one VS Code gives Ctrl-F12 to Go to Definition as well, and that wins
-(src/vs/editor/contrib/gotoSymbol/browser/goToCommands.ts). On a desktop the key means implementations."""
+"""Browsers keep F12 for themselves, so in one VS Code gives Ctrl-F12 to Go to Definition as well, and that
+wins (src/vs/editor/contrib/gotoSymbol/browser/goToCommands.ts). On a desktop it means implementations."""
 
 
 class Window:
