@@ -89,6 +89,8 @@ def compile_lines(found: Report) -> Iterator[str]:
     if cuda.where:
         lacking = f"; without {', '.join(cuda.missing)}" if cuda.missing else ""
         yield f"CUDA: {cuda.version or 'headers'} from {cuda.where}{lacking}"
+        if cuda.note:
+            yield f"  {cuda.note}"
     elif count := found.left_out.get("cuda"):
         brings = "a CUDA toolkit, or `pip install 'torchtalkd[cuda]'`, brings them"
         yield f"CUDA: no headers, so {count:,} units are not read exactly; {brings}"
