@@ -123,7 +123,7 @@ def test_a_file_that_several_targets_compile_has_a_unit_for_each(root: Path) -> 
 
 def test_nvcc_is_translated(root: Path) -> None:
     command = (
-        "/usr/local/cuda/bin/nvcc -forward-unknown-to-host-compiler -DX -I../inc -std=c++17 -Xcompiler=-fPIC,-DHOST"
+        "/opt/bin/nvcc -forward-unknown-to-host-compiler -DX -I../inc -std=c++17 -Xcompiler=-fPIC,-DHOST"
         " --generate-code=arch=compute_80,code=[compute_80,sm_80] -x cu -rdc=true -c ../src/k.cu -o k.o"
     )
     found = units(root, [{"directory": str(root / "build"), "command": command, "file": "../src/k.cu"}])
@@ -162,9 +162,8 @@ def test_what_is_not_the_trees_is_no_unit(root: Path) -> None:
     ]
     found = read(root, entries)
     assert [one.path for one in found.entries] == ["src/a.cpp"]
-    assert found.notes == (
-        f"5 of the commands in {found.path}: left out, as one is of a file that is not the tree's",
-    )
+    left = f"5 of the commands in {found.path}: left out, as one is of a file that is not the tree's"
+    assert found.notes == (left,)
     # A file that a build made is no source of the tree either.
     assert {path for path, _ in units(root, [*entries, {**entries[0], "file": "gen.cpp"}])} >= {"src/a.cpp"}
     assert "build/gen.cpp" not in {path for path, _ in units(root, [{**entries[0], "file": "gen.cpp"}])}
