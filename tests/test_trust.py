@@ -130,6 +130,13 @@ def test_forget_forgets_trust_and_what_was_made(root: Path, ask: Asking, environ
     assert not made(root, environ).parent.exists()
 
 
+def test_forget_of_a_tree_that_was_only_trusted(root: Path, ask: Asking, environ: dict[str, str]) -> None:
+    ask("trust", root)
+    assert ask("forget", root)[0] == 0
+    assert read_config(environ).trusted == {}
+    assert not index_folder(root, environ).exists()
+
+
 def test_a_tree_without_a_generator_has_nothing_to_trust(tmp_path: Path, ask: Asking) -> None:
     (tmp_path / "ext").mkdir()
     (tmp_path / "ext/setup.py").write_text("from torch.utils.cpp_extension import CppExtension\n")

@@ -117,6 +117,12 @@ def drop_index(root: Path, environ: Mapping[str, str]) -> list[Path]:
             if not any(kept.folder.iterdir()):
                 kept.folder.rmdir()
             dropped.append(kept.folder)
+    folder = index_folder(root, environ)
+    if (folder / BESIDE).is_dir():  # Headers were made of a tree that was never indexed.
+        shutil.rmtree(folder / BESIDE, ignore_errors=True)
+        if not any(folder.iterdir()):
+            folder.rmdir()
+        dropped.append(folder)
     return dropped
 
 
