@@ -8,6 +8,7 @@ from dataclasses import asdict
 
 from torchtalkd.frontends.command.opening import asked, chosen
 from torchtalkd.frontends.command.told import Told, printed
+from torchtalkd.frontends.counted import counted
 from torchtalkd.index import BuildResult, Index
 from torchtalkd.queries.answers import StatusAnswer, as_json
 from torchtalkd.queries.status import status
@@ -36,9 +37,9 @@ def told(root: str, built: BuildResult | None, answer: StatusAnswer, arguments: 
         return Told("", "", code)
     changed = built.parsed or built.removed
     changes = f"{built.parsed} read, {built.removed} removed" if changed else "unchanged"
-    problems = f", {built.problems} problems" if built.problems else ""
+    problems = f", {counted(built.problems, 'problem')}" if built.problems else ""
     line = (
-        f"{root}: {built.files} files ({changes}{problems}) in {built.seconds:.1f} s,"
+        f"{root}: {counted(built.files, 'file')} ({changes}{problems}) in {built.seconds:.1f} s,"
         f" revision {built.revision}{'' if built.complete else ', incomplete'}\n"
     )
     return Told(line, "", code)
