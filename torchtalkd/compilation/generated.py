@@ -26,7 +26,7 @@ from typing import Any, Final, Literal, NamedTuple
 from torchtalkd.compilation import fence
 from torchtalkd.compilation.configured import configure
 from torchtalkd.compilation.sources import TooMuch, digest_of, read_files
-from torchtalkd.compilation.versions import held, new_version, take_over
+from torchtalkd.compilation.versions import STAMP, held, new_version, take_over
 from torchtalkd.conventions.compiling import Generator
 from torchtalkd.conventions.values import Conventions
 
@@ -34,7 +34,6 @@ SECONDS: Final = 300
 """Of CPU time, and of time, for one generator: PyTorch's take 20."""
 _BYTES: Final = 4_000_000_000
 _FILE_BYTES: Final = 200_000_000
-_STAMP: Final = "generated.json"
 _MOST_SAID: Final = 2000
 
 State = Literal["none", "current", "outdated", "untrusted", "changed", "failed"]
@@ -273,13 +272,13 @@ def _filled(argument: str, values: dict[str, str]) -> str:
 
 def _stamp(made: Path) -> dict[str, Any]:
     try:
-        stamp = json.loads((made.parent / _STAMP).read_bytes())
+        stamp = json.loads((made.parent / STAMP).read_bytes())
     except (OSError, ValueError):
         return {}  # Nothing was made yet, or what it was is not known: it is made again.
     return stamp if isinstance(stamp, dict) else {}
 
 
 def _write_stamp(made: Path, stamp: dict[str, Any]) -> None:
-    temporary = made.parent / (_STAMP + ".new")
+    temporary = made.parent / (STAMP + ".new")
     temporary.write_text(json.dumps(stamp))
-    os.replace(temporary, made.parent / _STAMP)
+    os.replace(temporary, made.parent / STAMP)
