@@ -88,18 +88,20 @@ def generate(
     made: Path,
     trusted: str,
     *,
+    again: bool = False,
     told: Callable[[str], None] = lambda sentence: None,
     seconds: int = SECONDS,
 ) -> Standing:
     """Runs the generators of a trusted tree if what they made is not of its present text, and puts what they
-    made in place. `told` hears what is done. Raises OSError where the cache cannot be written."""
+    made in place. `again`: also if they failed with this very text, as somebody asks for. `told` hears what
+    is done. Raises OSError where the cache cannot be written."""
     made.parent.mkdir(parents=True, exist_ok=True)
     with held(made):
         try:
             found, files = _standing(root, conventions, made, trusted)
         except TooMuch as error:
             return Standing("failed", str(error), "", "")
-        if found.state != "outdated":
+        if found.state != "outdated" and not (again and found.state == "failed"):
             return found
         for left in made.parent.glob("run-*"):
             shutil.rmtree(left, ignore_errors=True)  # Of a run that was killed.

@@ -70,7 +70,7 @@ def trusted(root: Root, *, run: bool) -> dict[str, Any]:
     remember_of_root(os.environ, TRUSTED, str(root.path), digest)
     runs = what_runs(root.path, conventions)
     if run:
-        found = generate(root.path, conventions, made, digest, told=remark)
+        found = generate(root.path, conventions, made, digest, again=True, told=remark)
     else:
         found = standing(root.path, conventions, made, digest)
     return _told(root, found, runs)
