@@ -16,6 +16,7 @@ from torchtalkd.compilation.report import Report, report
 from torchtalkd.config import read_config
 from torchtalkd.conventions import conventions_of
 from torchtalkd.frontends.command.opening import chosen
+from torchtalkd.frontends.counted import counted
 from torchtalkd.index import kept_index
 from torchtalkd.roots import Root
 from torchtalkd.store.view import View
@@ -89,11 +90,13 @@ def compile_lines(found: Report) -> Iterator[str]:
     if cuda.where:
         lacking = f"; without {', '.join(cuda.missing)}" if cuda.missing else ""
         yield f"CUDA: {cuda.version or 'headers'} from {cuda.where}{lacking}"
+        if cuda.note:
+            yield f"  {cuda.note}"
     elif count := found.left_out.get("cuda"):
         brings = "a CUDA toolkit, or `pip install 'torchtalkd[cuda]'`, brings them"
-        yield f"CUDA: no headers, so {count:,} units are not read exactly; {brings}"
+        yield f"CUDA: no headers, so {counted(count, 'unit')} cannot be read exactly; {brings}"
     if count := found.left_out.get("objcpp"):
-        yield f"Objective-C++: {count:,} units are read exactly on macOS only"
+        yield f"Objective-C++: {counted(count, 'unit')} can be read exactly on macOS only"
     places = [f"{one.name} ({one.where})" for one in found.packages if one.where]
     if places:
         yield f"headers of others: {', '.join(places)}"
@@ -108,7 +111,7 @@ def _generated_lines(found: Report) -> Iterator[str]:
     elif standing.state == "outdated":
         yield "generated headers: to be made again, as what they are made from has changed"
     elif standing.sentence:
-        wanted = f" ({found.wanting_generated:,} units take one in)" if found.wanting_generated else ""
+        wanted = f" (wanted by {counted(found.wanting_generated, 'unit')})" if found.wanting_generated else ""
         yield f"{standing.sentence}{wanted}"
 
 
@@ -117,15 +120,16 @@ def _missing_lines(found: Report) -> Iterator[str]:
         yield "missing headers: not known before `torchtalkd index build`"
         return
     others = [one for one in found.missing if one.whose != GENERATED]
-    install = {one.name: one.install for one in found.packages if not one.where and one.install}
+    install = {one.name: one.install for one in found.packages if not one.where}
     wanted: dict[str, int] = {}
     for one in others:
-        if one.whose:
+        if one.whose in install:
             wanted[one.whose] = max(wanted.get(one.whose, 0), one.units)
     for name, units in sorted(wanted.items(), key=lambda item: -item[1]):
-        how = f": {install[name]}" if name in install else ""
-        yield f"missing: {name}, in up to {units:,} units{how}"
-    plain = [one for one in others if not one.whose]
+        how = f": {install[name]}" if install[name] else ""
+        yield f"missing: {name}, wanted by at most {counted(units, 'unit')}{how}"
+    # Of a package that is here, a header that it has not is one of another release, or of another system.
+    plain = [one for one in others if one.whose not in install]
     if plain:
         some = ", ".join(f"{one.name} ({one.units:,})" for one in plain[:_SHOWN])
         more = f" and {len(plain) - _SHOWN:,} more (--json)" if len(plain) > _SHOWN else ""
