@@ -94,9 +94,9 @@ def _meaning(
     stub = stubs.meant(facts, fact.name, scopes, file)
     if stub:
         return Meaning("stub", stub_places(facts, stub), name=stub)
-    unaliased = unaliased(facts, fact.name, file) if "::" in fact.name else ""
-    if unaliased:
-        reference = reference._replace(fact=fact._replace(name=unaliased))
+    in_full = unaliased(facts, fact.name, file) if "::" in fact.name else ""
+    if in_full:
+        reference = reference._replace(fact=fact._replace(name=in_full))
         fact = reference.fact
     return (
         _looked_up(facts, fact.name, scopes, file, fact.arguments)
