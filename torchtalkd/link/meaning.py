@@ -234,6 +234,9 @@ def _bodies_first(several: Sequence[FiledDefinition]) -> list[FiledDefinition]:
 def _of(sort: Sort, ends: Sequence[FiledDefinition]) -> Meaning:
     """What one name that look-up found means."""
     evidence = functions.as_links(ends, "unique")[0].evidence
+    if ends[0].fact.name.startswith("std::"):
+        # The tree adds overloads for its own types to a library that has the others.
+        return Meaning(sort, tuple(ends), "candidate", candidates=len(ends) + 1)
     return Meaning(sort, tuple(ends), evidence, candidates=1 if evidence == "unique" else len(ends))
 
 
