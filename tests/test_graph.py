@@ -403,6 +403,22 @@ void plain(int count_of) { run_all(0, count_of); }
     assert names(graph(view, "count_of")) == set()
 
 
+def test_a_namespace_by_another_name() -> None:
+    sources = {
+        "f.h": "namespace torch::nn::functional { inline void pad(int x) {} }\n",
+        "other.h": "namespace other { inline void pad(int x) {} }\n",
+        "a.cpp": """
+#include "f.h"
+#include "other.h"
+namespace F = torch::nn::functional;
+void user() { F::pad(1); }
+""",
+    }
+    assert of(sources, "user", "calls") == {"torch::nn::functional::pad"}
+    assert of(sources, "torch::nn::functional::pad") == {"user"}
+    assert of(sources, "other::pad") == set()
+
+
 def test_code_handed_to_a_macro_at_file_scope_is_its_uses() -> None:
     sources = {
         "r.cpp": """
