@@ -68,6 +68,8 @@ class Reached:
     """Test files of C++ → the id of the first definition in them that was met."""
     all_because: str = ""
     """Why all test files count as reached, before the walk was at its end."""
+    imports: dict[str, int] = field(default_factory=dict)
+    """A module of which something changed that stands in no function → the test files that import it, as bits."""
     unresolved: list[str] = field(default_factory=list)
     """What could not be followed and counts as reached, in words."""
 
