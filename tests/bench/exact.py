@@ -55,7 +55,9 @@ def main() -> None:
         print(result.off)
         return
     own = resource.getrusage(resource.RUSAGE_SELF)
-    print(f"{result.read} of {result.total} files read in {result.seconds:.0f} s wall, {result.cpu:.0f} CPU s")
+    print(
+        f"{result.read} of {result.total} files read in {result.seconds:.0f} s wall, {result.cpu:.0f} CPU s"
+    )
     print(
         f"  of these precompiled headers {result.precompiling:.0f} s, bodies of headers {result.headers:.0f} s;"
         f" {result.plain} units read again plainly"
