@@ -13,12 +13,12 @@ from torchtalkd.parse.exact import Missing
 from torchtalkd.store.view import View
 
 USES_AT = "aten/src/ATen/native/Uses.cpp"
-HELPER = ["5:14 call c10::pick > c10/Base.cpp:6"]
+HELPER = ["5:19 call c10::pick > c10/Base.cpp:6"]
 USE = [
-    "8:32 call at::native::helper > aten/src/ATen/native/Uses.cpp:4",
-    "8:46 virtual c10::Base::run > c10/Base.cpp:4",
+    "8:31 call at::native::helper > aten/src/ATen/native/Uses.cpp:4",
+    "8:45 virtual c10::Base::run > c10/Base.cpp:4",
     "9:21 call c10::add > c10/Base.h:8",
-    "9:41 call c10::Base::twice > c10/Base.h:6",
+    "9:40 call c10::Base::twice > c10/Base.h:6",
 ]
 
 
@@ -48,9 +48,9 @@ def test_an_edit_elsewhere_moves_a_body_along(tree: ExactTree) -> None:
     tree.edit(USES_AT, "#define", "// one\n// two\n#define")
     tree.by_name()
     with tree.view() as view:
-        assert called(view, USES_AT, "at::native::helper") == ["7:14 call c10::pick > c10/Base.cpp:6"]
+        assert called(view, USES_AT, "at::native::helper") == ["7:19 call c10::pick > c10/Base.cpp:6"]
         assert (called(view, USES_AT, "at::native::use") or [""])[0] == (
-            "10:32 call at::native::helper > aten/src/ATen/native/Uses.cpp:6"
+            "10:31 call at::native::helper > aten/src/ATen/native/Uses.cpp:6"
         )
 
 

@@ -32,6 +32,7 @@ from torchtalkd.readings import Diagnostic, ExactUnit
 from torchtalkd.store.database import open_view
 from torchtalkd.store.errors import NoIndex
 from torchtalkd.store.exact_rows import mask
+from torchtalkd.store.exact_view import EXACT_TOTAL
 from torchtalkd.store.view import View
 
 BATCH_SECONDS: Final = 5.0
@@ -143,6 +144,7 @@ class ExactReading:
             root, made = str(self._root), str(self._made)
             now = known(view, self._commands, root, made, self._generated, reader, before)
             found = stale(view, now, thorough=thorough)
+            counted = view.meta(EXACT_TOTAL) == str(len(now.wanted))
         self._known = now
         if self._queue is None:
             self._queue = Queue(self._folder, reader)
@@ -150,7 +152,7 @@ class ExactReading:
         self._queue.renew(now, found, changed)
         self._valid, self._gone = found.valid, found.gone
         self.result.total = len(now.wanted)
-        if found.valid or found.gone or self._ready:
+        if found.valid or found.gone or self._ready or not counted:
             self.flush()
         self._tell()
         return bool(found.read)

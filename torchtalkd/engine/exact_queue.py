@@ -129,12 +129,13 @@ class Queue:
             path = self._urgent.pop(0)
             item = self._waiting.get(path)
             if item is not None:
-                return self._headers_task((item,)) if item.wanted.header else self._unit_task(item)
+                return self._headers_task((item,)) if item.wanted.header else self.task_of(item)
         if urgent:
             return None
-        return self._precompile_task() or self._ready_task() or self._umbrella_task() or self._any_task()
+        return self.next_precompiled() or self._ready_task() or self._umbrella_task() or self._any_task()
 
-    def _precompile_task(self) -> Task | None:
+    def next_precompiled(self) -> Task | None:
+        """A precompiled header that is wanted."""
         for one in self._headers or ():
             if one.state != "wanted" or not one.group.headers:
                 continue
@@ -160,7 +161,7 @@ class Queue:
                 for path in one.group.units:
                     item = self._waiting.get(path)
                     if item is not None and not item.wanted.header:
-                        return self._unit_task(item)
+                        return self.task_of(item)
         return None
 
     def _umbrella_task(self) -> Task | None:
@@ -178,10 +179,11 @@ class Queue:
         coming = {path for one in self._headers or () if one.state == "building" for path in one.group.units}
         for path, item in self._waiting.items():
             if path not in coming:
-                return self._headers_task((item,)) if item.wanted.header else self._unit_task(item)
+                return self._headers_task((item,)) if item.wanted.header else self.task_of(item)
         return None
 
-    def _unit_task(self, item: Item) -> Task:
+    def task_of(self, item: Item) -> Task:
+        """The task that reads a unit, with the precompiled header that serves it."""
         path = item.wanted.path
         self._take((item,))
         shared = self._shared(item)
