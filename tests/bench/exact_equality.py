@@ -140,8 +140,8 @@ def _compare(sample: list[str], shared: Answers, plain: Answers) -> None:
         seconds = sorted(answers[path].get("seconds", 0.0) for path in sample)
         print(
             f"CPU s of a unit {word}: mean {statistics.mean(seconds):.2f},"
-            f" p50 {seconds[len(seconds) // 2]:.2f}, p90 {seconds[len(seconds) * 9 // 10]:.2f}, most {seconds[-1]:.2f};"
-            f" memory at most {max(answers[path].get('peak', 0) for path in sample) // 1024} MB"
+            f" p50 {seconds[len(seconds) // 2]:.2f}, p90 {seconds[len(seconds) * 9 // 10]:.2f},"
+            f" most {seconds[-1]:.2f}; memory at most {max(answers[path].get('peak', 0) for path in sample) // 1024} MB"
         )
     again = sum(bool(shared[path].get("plain")) for path in sample)
     print(f"{again} units were read once more, because a precompiled header may have made an error")
