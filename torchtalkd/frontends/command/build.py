@@ -13,6 +13,7 @@ from torchtalkd.config import read_config, reads_exactly
 from torchtalkd.frontends.command.opening import asked, chosen, remark
 from torchtalkd.frontends.command.progress import ProgressLine
 from torchtalkd.frontends.command.told import Told, printed
+from torchtalkd.frontends.counted import counted
 from torchtalkd.index import BuildResult, Index, read_exactly_too
 from torchtalkd.queries.answers import StatusAnswer, as_json
 from torchtalkd.queries.status import status
@@ -72,9 +73,9 @@ def told(root: str, built: BuildResult | None, answer: StatusAnswer, arguments: 
         return Told("", "", code)
     changed = built.parsed or built.removed
     changes = f"{built.parsed} read, {built.removed} removed" if changed else "unchanged"
-    problems = f", {built.problems} problems" if built.problems else ""
+    problems = f", {counted(built.problems, 'problem')}" if built.problems else ""
     line = (
-        f"{root}: {built.files} files ({changes}{problems}) in {built.seconds:.1f} s,"
+        f"{root}: {counted(built.files, 'file')} ({changes}{problems}) in {built.seconds:.1f} s,"
         f" revision {built.revision}{'' if built.complete else ', incomplete'}\n"
     )
     return Told(line, "", code)
