@@ -14,6 +14,7 @@ from textwrap import wrap
 from typing import Final, NamedTuple
 
 from torchtalkd.frontends.counted import counted
+from torchtalkd.frontends.exact_text import exact_lines
 from torchtalkd.frontends.standing_text import external_text, root_lines, standing_words, unread_lines
 from torchtalkd.queries.answers import (
     ROLES,
@@ -376,6 +377,8 @@ def _status(answer: StatusAnswer) -> str:
         lines.extend(wrap("definitions: " + ", ".join(sorts), _WIDTH, subsequent_indent="  "))
     for taken in answer.external:
         lines.extend(wrap(external_text(taken), _WIDTH, subsequent_indent="  "))
+    if answer.exact is not None:
+        lines.extend(exact_lines(answer.exact))
     lines.append(f"waiting: {answer.standing.waiting}; problems: {answer.problems}")
     for file, line, kind, message in answer.problem_samples:
         place = f"{file}:{line}" if line else file

@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Final, Self
 
 from torchtalkd import keys
+from torchtalkd.queries.exact_standing import ExactStanding
 from torchtalkd.store.view import View
 
 ROLES: Final = (
@@ -269,6 +270,7 @@ class StatusAnswer:
     """Some of them: file, line, kind, message."""
     external: tuple[External, ...] = ()
     """For each framework that the tree depends on, what it takes from it."""
+    exact: ExactStanding | None = None
 
     @property
     def waiting(self) -> int:
