@@ -65,9 +65,3 @@ CREATE TABLE reference (         -- all other references: one row for a name in 
   kind  TEXT NOT NULL,
   sites BLOB NOT NULL            -- little-endian uint32 triples: line, column, (owner+1) << 8 | arguments+1
 ) STRICT;
-
--- The few kinds that queries ask for as a whole: a small index over a small part of the table, which costs
--- less when it is there during the load than a look at every row afterwards.
--- selects.py repeats the condition word for word, or SQLite does not use it.
-CREATE INDEX definition_kind ON definition(kind, key)
-  WHERE kind IN ('operator','schema','derivative','stub','stub_kernel','library','kernel','registry');

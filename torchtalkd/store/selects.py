@@ -17,7 +17,7 @@ SCOPE = "SELECT id, scope FROM definition"
 SITES = "SELECT key, name, kind, sites FROM reference"
 _INDEXED_KINDS = ("operator", "schema", "derivative", "stub", "stub_kernel", "library", "kernel", "registry")
 _INDEXED = "kind IN ('operator','schema','derivative','stub','stub_kernel','library','kernel','registry')"
-"""As in schema.sql, word for word: only so SQLite uses the index."""
+"""As in indexes.sql, word for word: only so SQLite uses the index."""
 IMPORTING = """owner IN (SELECT id FROM definition WHERE kind = 'alias' AND detail LIKE '%"import":true%')"""
 """Of targets: those of imports."""
 
