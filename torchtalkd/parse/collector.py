@@ -16,7 +16,7 @@ from tree_sitter import Node
 from torchtalkd import keys
 from torchtalkd.facts import Definition, Kind, Reference, ReferenceKind
 from torchtalkd.parse.cpp_text import Directives, Macro, Text, guard_at
-from torchtalkd.parse.macros import expand, pattern_of
+from torchtalkd.parse.macros import expand
 from torchtalkd.parse.spelling import Spelling
 
 LIBRARY_HOLE = "{library}"
@@ -158,7 +158,7 @@ class Collector:
             text, before = _WORD.sub(lambda word: plain.get(word[0], word[0]), text), text
             unknown = any(_MACRO.match(word) and word not in self.macros for word in _WORD.findall(text))
             if "(" in text and self.macros and not unknown:
-                text = expand(text, self.macros, pattern_of(self.macros))
+                text = expand(text, self.macros)
             if text == before:
                 break
         text = text.strip().strip('"')
