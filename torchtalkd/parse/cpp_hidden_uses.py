@@ -11,9 +11,10 @@ import re
 
 from torchtalkd import keys
 from torchtalkd.parse.collector import Collector
-from torchtalkd.parse.cpp_text import Macro, occurrences
+from torchtalkd.parse.cpp_text import Macro
 from torchtalkd.parse.cpp_values import function_spans, innermost
 from torchtalkd.parse.macros import arguments, is_called
+from torchtalkd.parse.occurrences import occurrences
 
 _WORDS = re.compile(r"[A-Za-z_]\w*")
 _NAME = re.compile(r"&?\s*((?:\w+::)*[A-Za-z_]\w*)\s*(?:<[^<>(){};]*>)?$")

@@ -117,21 +117,6 @@ def blanked(data: bytes, pattern: re.Pattern[bytes], with_arguments: frozenset[b
     return pattern.sub(blank, data)
 
 
-def occurrences(data: bytes, words: Iterable[bytes]) -> list[tuple[int, int]]:
-    """Where whole words stand, by offset: (start, end). Looked for one after the other: a file has its
-    own few, and to compile a pattern of them takes longer."""
-    found: list[tuple[int, int]] = []
-    for word in filter(None, words):
-        start = data.find(word)
-        while start >= 0:
-            end = start + len(word)
-            if (end == len(data) or data[end] not in _WORD) and (not start or data[start - 1] not in _WORD):
-                found.append((start, end))
-            start = data.find(word, end)
-    found.sort()
-    return found
-
-
 def without_tables(data: bytes) -> bytes:
     """The text with what is in the braces of long tables of numbers blanked.
 

@@ -14,7 +14,7 @@ from bisect import bisect_right
 
 from torchtalkd import keys
 from torchtalkd.parse.collector import Collector
-from torchtalkd.parse.cpp_text import occurrences
+from torchtalkd.parse.occurrences import occurrences
 
 _BEFORE = re.compile(rb"[(,<{]\s*\Z")
 _AFTER = re.compile(rb"\s*[,)>}]")
