@@ -91,7 +91,8 @@ def expand(
 ) -> str:
     """The text with each use of a macro of the table replaced, uses within included.
 
-    A macro in `active` is not expanded within itself. Text that grows past MAX_EXPANSION or nests deeper than MAX_DEPTH stays as it is.
+    A macro in `active` is not expanded within itself. Text that grows past MAX_EXPANSION or nests
+    deeper than MAX_DEPTH stays as it is.
     """
     if len(active) >= MAX_DEPTH or len(text) > MAX_EXPANSION:
         return text
