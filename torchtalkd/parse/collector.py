@@ -6,6 +6,7 @@ The shapes (`torchtalkd.parse.shapes`) write to a Collector; the walk (`cpp_walk
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -193,13 +194,14 @@ class Collector:
         detail: dict[str, Any] | None = None,
     ) -> int:
         """Add a Definition; its ordinal."""
-        line, column = self.place(offset)
         if self.fixed:
+            line, column = self.fixed
             end_line = line
             if self.macro:
                 detail = {**(detail or {}), "macro": self.macro}
         else:
-            end_line = self.text.place(max(offset, end - 1))[0]
+            line, column = self.text.place(offset)
+            end_line = bisect_right(self.text.line_starts, end - 1, line) if end > offset else line
         self.definitions.append(
             Definition(
                 key,
