@@ -399,12 +399,14 @@ def test_a_file_that_once_crashed_is_never_parsed_in_process(tree: Tree) -> None
 
 
 def test_each_file_is_in_one_chunk() -> None:
-    tasks = [Task(n, f"{n}.cpp", "cpp", "library", n * 50) for n in range(2000)]
+    tasks = [Task(n, f"{n}.cpp", "cpp", "library", n * 100) for n in range(2000)]
     chunks = list(workers.chunked(tasks, 2))
     assert sorted(task.file_id for chunk in chunks for task in chunk) == list(range(2000))
     costs = [sum(task.size for task in chunk) for chunk in chunks]
     assert costs[-1] < costs[0]
     assert chunks[0][0].size == max(task.size for task in tasks)
+    usual = [task.file_id for chunk in chunks for task in chunk if task.size < 100_000]
+    assert usual == sorted(usual)
 
 
 def test_workers_that_do_not_start_are_an_error(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -29,7 +29,7 @@ POSITION: Final = 1
 READING: Final = 2
 """Slot: 1 while a file is read and parsed, 0 between chunks."""
 
-_COLLECT_EVERY: Final = 2000
+_COLLECT_EVERY: Final = 10_000
 """Files. The collector is off, as it only finds what the parsers keep; now and then it looks
 for cycles all the same."""
 

@@ -1,8 +1,9 @@
 """Reads files in several processes; a file that kills, hangs or bloats a worker costs itself alone.
 
 The parent cuts the tasks into *chunks* of about equal work, one language after the other, since a
-grammar's tables fill a cache, the largest files of each first and the chunks ever smaller, so that
-the workers end together. Each worker has two chunks in hand, the
+grammar's tables fill a cache, the large files of each first and the chunks ever smaller, so that
+the workers end together; the others in the order of the tasks, which is that of their ids, so that
+the store mostly appends. Each worker has two chunks in hand, the
 one it reads and the next, so it never waits for the parent; results come back marshalled and
 are handed on as they come. When a worker dies, which is also how it ends at a limit, its slot
 (see `engine.worker`) names the file: that one is lost, the others of its chunks are dealt out
@@ -40,6 +41,8 @@ IN_HAND: Final = 2
 _LARGEST_CHUNK: Final = 1 << 20
 _SMALLEST_CHUNK: Final = 1 << 15
 """Bytes of source in a chunk: about 200 ms and 10 ms of parsing."""
+_LARGE: Final = 1 << 17
+"""Bytes of a file that would keep one worker busy when the others have ended."""
 _FILE_COST: Final = 2000
 """Bytes of source that take as long to parse as it takes to open a file."""
 _SPARE_READS: Final = 2000
@@ -169,7 +172,7 @@ def read_all(
 
 def chunked(tasks: list[Task], workers: int) -> Iterator[list[Task]]:
     """Cuts tasks into chunks by language: a share of what is left, so they become smaller towards the end."""
-    tasks = sorted(tasks, key=lambda task: (task.language, -task.size))
+    tasks = sorted(tasks, key=lambda task: (task.language, min(0, _LARGE - task.size)))
     left = sum(task.size + _FILE_COST for task in tasks)
     chunk: list[Task] = []
     cost = 0

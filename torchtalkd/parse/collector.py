@@ -6,6 +6,7 @@ The shapes (`torchtalkd.parse.shapes`) write to a Collector; the walk (`cpp_walk
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -16,7 +17,7 @@ from tree_sitter import Node
 from torchtalkd import keys
 from torchtalkd.facts import Definition, Kind, Reference, ReferenceKind
 from torchtalkd.parse.cpp_text import Directives, Macro, Text, guard_at
-from torchtalkd.parse.macros import expand, pattern_of
+from torchtalkd.parse.macros import expand
 from torchtalkd.parse.spelling import Spelling
 
 LIBRARY_HOLE = "{library}"
@@ -158,7 +159,7 @@ class Collector:
             text, before = _WORD.sub(lambda word: plain.get(word[0], word[0]), text), text
             unknown = any(_MACRO.match(word) and word not in self.macros for word in _WORD.findall(text))
             if "(" in text and self.macros and not unknown:
-                text = expand(text, self.macros, pattern_of(self.macros))
+                text = expand(text, self.macros)
             if text == before:
                 break
         text = text.strip().strip('"')
@@ -193,13 +194,14 @@ class Collector:
         detail: dict[str, Any] | None = None,
     ) -> int:
         """Add a Definition; its ordinal."""
-        line, column = self.place(offset)
         if self.fixed:
+            line, column = self.fixed
             end_line = line
             if self.macro:
                 detail = {**(detail or {}), "macro": self.macro}
         else:
-            end_line = self.text.place(max(offset, end - 1))[0]
+            line, column = self.text.place(offset)
+            end_line = bisect_right(self.text.line_starts, end - 1, line) if end > offset else line
         self.definitions.append(
             Definition(
                 key,

@@ -14,33 +14,35 @@ from torchtalkd.parse.collector import Collector
 from torchtalkd.parse.cpp_text import Macro
 from torchtalkd.parse.cpp_values import function_spans, innermost
 from torchtalkd.parse.macros import arguments, is_called
+from torchtalkd.parse.occurrences import occurrences
 
+_WORDS = re.compile(r"[A-Za-z_]\w*")
 _NAME = re.compile(r"&?\s*((?:\w+::)*[A-Za-z_]\w*)\s*(?:<[^<>(){};]*>)?$")
 
 
 def add_hidden_uses(collector: Collector) -> None:
     """Add the uses in bodies that the walk did not meet."""
-    own = [macro.name for macro in collector.directives.macros if macro.parameters is not None]
-    if not own:
-        return
-    spans = function_spans(collector)
+    own = {macro.name.encode() for macro in collector.directives.macros if macro.parameters is not None}
+    found = occurrences(collector.source, own)
+    spans = function_spans(collector) if found else []
     if not spans:
         return
     met = {(r.line, r.column) for r in collector.references if r.kind == "macro"}
-    pattern = re.compile(rb"\b(?:" + b"|".join(sorted({re.escape(n.encode()) for n in own})) + rb")\b")
-    for match in pattern.finditer(collector.source):
-        place = collector.text.place(match.start())
+    for start, end in found:
+        place = collector.text.place(start)
         if place in met:
             continue
         owner = innermost(spans, place[0])
         if owner >= 0 and collector.definitions[owner][3:5] < place:
-            name = match.group().decode()
-            collector.refer("macro", keys.macro(name), name, match.start(), owner)
+            name = collector.source[start:end].decode()
+            collector.refer("macro", keys.macro(name), name, start, owner)
 
 
 def handed_on(collector: Collector, macro: Macro) -> list[str]:
     """The names that a macro's body hands to macros of this file which call them."""
     found: dict[str, None] = {}
+    if collector.macros.keys().isdisjoint(_WORDS.findall(macro.body)):
+        return []
     for name, inner in collector.macros.items():
         if name == macro.name or name not in macro.body or not inner.parameters:
             continue

@@ -21,7 +21,7 @@ from torchtalkd.parse.collector import DISPATCH_KEY_HOLE, LIBRARY_HOLE, Collecto
 from torchtalkd.parse.cpp_hidden_uses import handed_on
 from torchtalkd.parse.cpp_text import Directives, Macro, Text, blanked, directives
 from torchtalkd.parse.cpp_walk import LANGUAGES, Chunk, walk
-from torchtalkd.parse.macros import expand, pattern_of, substitute
+from torchtalkd.parse.macros import expand, substitute
 
 _PARSERS: Final = {name: Parser(language) for name, language in LANGUAGES.items()}
 _FAR: Final = 1 << 62
@@ -56,13 +56,12 @@ def add_expansions(collector: Collector, grammar: str) -> None:
     """Expand every noted use and add what it makes, at the use's place."""
     if not collector.uses:
         return
-    pattern = pattern_of(collector.macros)
     texts: list[str] = []
     chunks: list[Chunk] = []
     owners: list[int] = []
     length = 0
     for use in collector.uses:
-        text = expand(use.text, collector.macros, pattern)
+        text = expand(use.text, collector.macros)
         if use.body_owner:
             text += " {}"
         text = _closed(text, collector, use.body_owner != 0)
@@ -149,7 +148,6 @@ def _add_constants(collector: Collector, lines: Directives) -> None:
 def _templates(collector: Collector, own: list[Macro], grammar: str) -> dict[int, list[list[object]]]:
     """Number of a macro → what it would make."""
     promising = collector.spelling.making
-    pattern = pattern_of(collector.macros) if collector.macros else None
     texts: list[str] = []
     chunks: list[Chunk] = []
     length = 0
@@ -158,8 +156,7 @@ def _templates(collector: Collector, own: list[Macro], grammar: str) -> dict[int
             continue
         holes = [f"tt_hole_{index}_" for index in range(len(macro.parameters or ()))]
         text = substitute(macro, holes)
-        if pattern is not None:
-            text = expand(text, collector.macros, pattern, frozenset({macro.name}))
+        text = expand(text, collector.macros, frozenset({macro.name}))
         text = _closed(text, collector, False)
         if length + len(text) > _MAX_TEXT or not _balanced(text):
             continue

@@ -64,11 +64,13 @@ def _add_branches(collector: Collector, grammar: str, errors: list[Stretch]) -> 
     )
     for number in range(min(max(last[group] for group in touched) + 1, _MAX_BRANCHES)):
         # Without their directives the chosen branches are plain text to the grammar.
-        marks = [(start, end) for start, end, group in collector.directives.marks if group in touched]
-        text = without(data, marks)
-        for start, end, group, own in collector.directives.branches:  # Nested ones overlap: one at a time.
-            if group in touched and own != min(number, last[group]):
-                text = without(text, [(start, end)])
+        left_out = [(start, end) for start, end, group in collector.directives.marks if group in touched]
+        left_out += [
+            (start, end)
+            for start, end, group, own in collector.directives.branches
+            if group in touched and own != min(number, last[group])
+        ]
+        text = without(data, _joined(left_out))
         variant = _another(collector, text)
         walk(variant, parser.parse(text).root_node, grammar, scopes)
         _merge(collector, variant)
@@ -85,11 +87,12 @@ def _add_skeleton(collector: Collector, grammar: str, errors: list[Stretch]) -> 
     for chosen in range(min(max((number for *_, number in branches), default=0) + 1, _MAX_BRANCHES)):
         data = collector.data
         if branches:
-            data = without(data, [(start, end) for start, end, _ in collector.directives.marks])
-        last = {group: number for _, _, group, number in branches}
-        for start, end, group, number in branches:
-            if number != min(chosen, last[group]):
-                data = without(data, [(start, end)])
+            last = {group: number for _, _, group, number in branches}
+            left_out = [(start, end) for start, end, _ in collector.directives.marks]
+            left_out += [
+                (start, end) for start, end, group, number in branches if number != min(chosen, last[group])
+            ]
+            data = without(data, _joined(left_out))
         found = bodies(data)
         if found is not None:
             _reread(collector, grammar, data, found, errors)
@@ -165,6 +168,17 @@ def _adopted(reference: Reference, added: list[tuple[int, int, int]]) -> Referen
 def _range(text: Text, start: int, end: int) -> Range:
     first, last = text.place(start), text.place(end)
     return Range((first[0] - 1, first[1]), (last[0] - 1, last[1]), start, end)
+
+
+def _joined(spans: list[Stretch]) -> list[Stretch]:
+    """Stretches in order and apart, where those given may lie within each other."""
+    found: list[Stretch] = []
+    for start, end in sorted(spans):
+        if found and start <= found[-1][1]:
+            found[-1] = (found[-1][0], max(end, found[-1][1]))
+        else:
+            found.append((start, end))
+    return found
 
 
 def _namespaces(collector: Collector) -> dict[int, int]:

@@ -14,9 +14,11 @@ from bisect import bisect_right
 
 from torchtalkd import keys
 from torchtalkd.parse.collector import Collector
+from torchtalkd.parse.occurrences import occurrences
 
 _BEFORE = re.compile(rb"[(,<{]\s*\Z")
 _AFTER = re.compile(rb"\s*[,)>}]")
+_MADE = re.compile(rb"\s*[<>{,]")
 _NAME_START = re.compile(rb"[A-Za-z_]\w*(?:::\w+)*\Z")
 _REACH = 120
 """Bytes looked back for the beginning of a name and what stands before it."""
@@ -60,12 +62,14 @@ def _add_functors(collector: Collector) -> list[tuple[int, int, int]] | None:
     if not functors:
         return None
     owners = function_spans(collector)
-    pattern = re.compile(rb"\b(" + b"|".join(sorted(name.encode() for name in functors)) + rb")\s*[<>{,]")
-    for match in pattern.finditer(collector.data):
-        owner = innermost(owners, collector.text.place(match.start())[0])
+    data = collector.data
+    for start, end in occurrences(data, {name.encode() for name in functors}):
+        if not _MADE.match(data, end):
+            continue
+        owner = innermost(owners, collector.text.place(start)[0])
         if owner >= 0:
-            name = match[1].decode()
-            collector.refer("address", keys.cpp(name), name, match.start(), owner)
+            name = data[start:end].decode()
+            collector.refer("address", keys.cpp(name), name, start, owner)
     return owners
 
 

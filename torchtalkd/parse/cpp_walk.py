@@ -8,7 +8,6 @@ plain calls by `cpp_calls`.
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from importlib.resources import files
 from typing import Final
@@ -69,42 +68,40 @@ def walk(collector: Collector, root: Node, grammar: str, chunks: Sequence[Chunk]
     What an expanded macro makes has the one place of its use; a piece of the file itself has none.
     """
     stack = [Scope(_FAR, "")]
+    end = _FAR
     launches: set[int] = set()
     next_chunk, boundary = 0, chunks[0][0] if chunks else _FAR
-    references, data, starts, fixed = (
-        collector.references,
-        collector.data,
-        collector.text.line_starts,
-        collector.fixed,
-    )
+    references, data, fixed = collector.references, collector.data, collector.fixed
     callees, append, make = collector.spelling.callees, references.append, tuple.__new__
     for pattern, captures in QueryCursor(_QUERIES[grammar]).matches(root):
-        node = (
-            captures["name"] if _CALL <= pattern <= _METHOD else captures.get("scope") or captures["name"]
-        )[0]
+        is_method = pattern == _METHOD
+        plain_use = is_method or pattern == _CALL
+        node = (captures["name"] if plain_use else captures.get("scope") or captures["name"])[0]
         start = node.start_byte
         while start >= boundary:
             _, scope, fixed, collector.macro = chunks[next_chunk]
             collector.fixed = fixed
-            stack = [scope]
+            stack, end = [scope], scope.end
             next_chunk += 1
             boundary = chunks[next_chunk][0] if next_chunk < len(chunks) else _FAR
-        while start >= stack[-1].end:
+        while start >= end:
             stack.pop()
+            end = stack[-1].end
         scope = stack[-1]
-        if pattern > _METHOD or pattern < _CALL:
+        if not plain_use:
             if pattern == _LAUNCH:
                 launches.add(start)
                 continue
             opened = _HANDLERS[pattern](collector, scope, captures)
             if opened is not None:
                 stack.append(opened)
+                end = opened.end
             continue
         raw = data[start : node.end_byte]
         key, name, plain = callees.get(raw) or understood(collector, raw)
         count = -1
         kind: ReferenceKind = "call"
-        if pattern == _METHOD:
+        if is_method:
             if name in METHODS and binding_method(collector, scope, node, name):
                 continue
             key, kind = _CPP_SPACE + name, "method"
@@ -117,6 +114,6 @@ def walk(collector: Collector, root: Node, grammar: str, chunks: Sequence[Chunk]
         if fixed is not None:
             line, column = fixed
         else:
-            line = bisect_right(starts, start)
-            column = start - starts[line - 1]
+            row, column = node.start_point
+            line = row + 1
         append(make(Reference, (key, name, kind, line, column, scope.ordinal, count)))

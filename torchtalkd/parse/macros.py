@@ -20,6 +20,7 @@ _MARK = re.compile(r"""[()\[\]{},]|"(?:[^"\\\n]|\\.)*"|(?<![0-9a-zA-Z_])'(?:[^'\
 _TOKEN = re.compile(
     r'"(?:[^"\\\n]|\\.)*"|\'(?:[^\'\\\n]|\\.)*\'|[A-Za-z_]\w*|\s*##\s*|#|[^A-Za-z_"\'#]+|.', re.DOTALL
 )
+_CALLED = re.compile(r"\b([A-Za-z_]\w*)\s*\(")
 
 
 def arguments(text: str, start: int) -> tuple[list[str], int] | None:
@@ -86,36 +87,31 @@ def _tokens(body: str) -> list[str]:
 def expand(
     text: str,
     table: Mapping[str, Macro],
-    pattern: re.Pattern[str],
     active: frozenset[str] = frozenset(),
 ) -> str:
     """The text with each use of a macro of the table replaced, uses within included.
 
-    `pattern` is the table's (`pattern_of`); a macro in `active` is not expanded within itself.
-    Text that grows past MAX_EXPANSION or nests deeper than MAX_DEPTH stays as it is.
+    A macro in `active` is not expanded within itself. Text that grows past MAX_EXPANSION or nests
+    deeper than MAX_DEPTH stays as it is.
     """
     if len(active) >= MAX_DEPTH or len(text) > MAX_EXPANSION:
         return text
     out: list[str] = []
     position = 0
-    for match in pattern.finditer(text):
+    # One pattern for all tables: to compile one of a table's names takes longer than most texts need.
+    for match in _CALLED.finditer(text):
         name = match.group(1)
-        if match.start() < position or name in active:
+        if name not in table or match.start() < position or name in active:
             continue
         found = arguments(text, match.end() - 1)
         if found is None:
             continue
         values, end = found
         out.append(text[position : match.start()])
-        out.append(expand(substitute(table[name], values), table, pattern, active | {name}))
+        out.append(expand(substitute(table[name], values), table, active | {name}))
         position = end
     out.append(text[position:])
     return "".join(out)
-
-
-def pattern_of(table: Mapping[str, Macro]) -> re.Pattern[str]:
-    """Matches a name of the table, in front of an opening parenthesis; group 1 is the name."""
-    return re.compile(r"\b(" + "|".join(map(re.escape, table)) + r")\s*\(")
 
 
 def is_called(body: str, parameter: str) -> bool:

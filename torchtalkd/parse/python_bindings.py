@@ -72,16 +72,23 @@ class Bindings:
         self._makers = frozenset(python.tests.makers)
         self._layers = [(union((layer.pattern,)), layer) for layer in python.layers]
         self.wanted = Wanted(self._wants)
+        self._wanted: dict[str, bool] = {}
         self._by_call: dict[str, list[tuple[re.Pattern[str] | None, PythonBinding]]] = {}
 
     def _wants(self, last: str) -> bool:
         """Whether a call of something with this last component may bind."""
-        return (
-            bool(self._of(last))
-            or self.registries.wants(last)
-            or last in self._lookups
-            or last in self._makers
-        )
+        known = self._wanted.get(last)
+        if known is None:
+            if len(self._wanted) > 100_000:  # names are without end, memory is not
+                self._wanted.clear()
+            known = (
+                bool(self._of(last))
+                or self.registries.wants(last)
+                or last in self._lookups
+                or last in self._makers
+            )
+            self._wanted[last] = known
+        return known
 
     def at(self, last: str, path: str) -> list[PythonBinding]:
         """The bindings of a call in the file at `path`."""

@@ -33,6 +33,8 @@ _BLANK = re.compile(rb"\s")
 CHAIN = re.compile(rb"[A-Za-z_\x80-\xff][\w\x80-\xff]*(?:\s*\.\s*[A-Za-z_\x80-\xff][\w\x80-\xff]*)*")
 """A dotted name, white space around the dots included."""
 _LONGEST_SIGNATURE = 4_000
+_IMPORT, _STAR = int(Pattern.IMPORT), int(Pattern.STAR)
+"""An attribute of an enum takes longer to look up."""
 
 
 class Assigned(NamedTuple):
@@ -142,7 +144,7 @@ def outline(tree: Tree, data: bytes, module: str, package: str, is_test: bool) -
         elif index == decorator:
             node = captured["decorator"][0]
         else:
-            node = captured["star" if index == Pattern.STAR else "name"][0]
+            node = captured["star" if index == _STAR else "name"][0]
         start = node.start_byte
         while start >= end:
             stack.pop()
@@ -290,9 +292,9 @@ def _read_import(
 ) -> None:
     names = out.names
     module = ""
-    if index != Pattern.IMPORT:
+    if index != _IMPORT:
         module = imported_module(_tight(out.text(captured["module"][0])), out.package)
-    if index == Pattern.STAR:
+    if index == _STAR:
         row, column = captured["star"][0].start_point
         names.star = True
         out.references.append(Reference(keys.py(module), module, "star", row + 1, column, owner))
@@ -306,18 +308,18 @@ def _read_import(
     full = canonical(f"{module}.{written}" if module else written)
     key = key_of(full)
     row, column = node.start_point
-    is_alias = owner == 0 and index != Pattern.IMPORT and not is_test
+    is_alias = owner == 0 and index != _IMPORT and not is_test
     if not is_alias:  # What an alias is to be found by is its target.
         out.references.append(Reference(key, full, "import", row + 1, column, owner))
     meaning = full
     if not as_:
         local = written
-        if index == Pattern.IMPORT:
+        if index == _IMPORT:
             local = meaning = written.partition(".")[0]
     name = local.encode()
     if owner == 0:
         names.top[name] = meaning
-        if index == Pattern.IMPORT:
+        if index == _IMPORT:
             names.modules.add(name)
         elif is_alias:
             mine = f"{out.module}.{local}"

@@ -84,11 +84,11 @@ class Registries:
 
     def tables(self, data: bytes, path: str) -> list[_Row]:
         """The tables that the file may hold."""
-        return [row for row in self._tables if row.certain in data and _applies(row, path)]
+        return [row for row in self._tables if _applies(row, path) and row.certain in data]
 
     def enums(self, data: bytes, path: str) -> list[_Row]:
         """The enums that the file may hold."""
-        return [row for row in self._enums if row.certain in data and _applies(row, path)]
+        return [row for row in self._enums if _applies(row, path) and row.certain in data]
 
 
 def _row(registry: PythonRegistry, name: str) -> _Row:

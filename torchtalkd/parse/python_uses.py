@@ -177,21 +177,24 @@ def read_uses(out: Outline, matches: list[Match], wanted: Wanted) -> list[Bindin
         if use is None:
             root, dot, rest = text.partition(b".")
             root = root.rstrip()
-            base_name = top.get(root)
-            if in_class or root in local:
+            is_local = root in local
+            base_name = out.local(root, owner) if is_local else top.get(root)
+            if in_class:
                 use = _understood(out, text, owner, wanted)
             elif base_name:
-                # What it means depends on what the root stands for alone: the same in all files.
-                use = known.get((base_name, rest))
+                # What it means depends on what the root stands for alone: the same in all files. (Of a
+                # plain name also on how it is written here.)
+                meant = (base_name, rest) if dot else (base_name, b"." + text)
+                use = known.get(meant)
                 if use is None:
                     use = _understood(out, text, owner, wanted)
                     if len(text) <= _LONGEST_KEPT:
-                        known[base_name, rest] = use
-                kept[text] = use
+                        known[meant] = use
             else:
                 use = wanted.of_unknown(root, rest) if dot else None
                 if use is None:
                     use = _understood(out, text, owner, wanted)
+            if not in_class and not is_local:
                 kept[text] = use
         key, name, kind, binds, width = use
         if binds:

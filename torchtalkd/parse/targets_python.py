@@ -22,6 +22,7 @@ from torchtalkd import keys
 from torchtalkd.conventions.values import Conventions, Targets
 from torchtalkd.facts import FileFacts, Reference
 from torchtalkd.parse.loaded_libraries import LOAD_LIBRARY, read_loaded
+from torchtalkd.parse.occurrences import occurrences
 from torchtalkd.parse.python_names import module_name, package_of
 from torchtalkd.parse.static_values import Scope, Values, scope_of_class, scope_of_module
 from torchtalkd.parse.target_facts import TargetFacts, add_target
@@ -103,41 +104,46 @@ _ANYTHING: Final = range(1 << 30)
 
 
 @lru_cache(maxsize=4)
-def _patterns(targets: Targets) -> tuple[tuple[bytes, ...], re.Pattern[bytes], re.Pattern[bytes]]:
-    """Words of which a text with a target has one; what it must have; and what it has where the call may
-    stand under another name."""
+def _quick_words(targets: Targets) -> tuple[bytes, ...]:
+    """Words of which a text with a target has one."""
     words = [*targets.extensions, *(["cpp_extension", LOAD_LIBRARY] if targets.loaders else [])]
     words = [word for word in words if not any(other != word and other in word for other in words)]
     if targets.builder_sources:
         words.append(f"def {targets.builder_sources}(")
-    never = "(?!)"
-    loads = rf"\b(?:{'|'.join(targets.loaders)})\s*\(" if targets.loaders else never
-    extends = rf"\b(?:{'|'.join(targets.extensions)})\b" if targets.extensions else never
-    builds = rf"\bdef {targets.builder_sources}\(" if targets.builder_sources else never
-    library = rf"\b{LOAD_LIBRARY}\b" if targets.loaders else never
-    wanted = re.compile(rf"(?P<loads>{loads})|{extends}|{builds}|{library}".encode())
-    quick = tuple(word.encode() for word in words)
-    return quick, wanted, re.compile(rf"{extends}(?!\s*\()".encode())
+    return tuple(word.encode() for word in words)
+
+
+_OPENED: Final = re.compile(rb"\s*\(")
+_PROSE: Final = re.compile(rb"[ \t]+(?!(?:if|else|for|in|is|and|or|not|as)\b)[A-Za-z]")
+"""Behind a name: two names do not stand side by side in Python."""
 
 
 def _promising_lines(targets: Targets, data: bytes) -> Sequence[int]:
     """The lines (from 1) on which a target may be, in order: nine files in ten have none and are not looked
     at again, and of a long one only what is around these lines."""
-    words, wanted, renamed = _patterns(targets)
-    if not any(word in data for word in words):
+    if not any(word in data for word in _quick_words(targets)):
         return ()
-    may_load = b"cpp_extension" in data
-    found = [m for m in wanted.finditer(data) if may_load or m["loads"] is None]
-    if not found:
-        return ()
-    if any(b"import" not in _line_at(data, m.start()) for m in renamed.finditer(data)):
-        # An extension class by another name: where that is called, its own name need not stand.
-        return _ANYTHING
-    lines, line, last = [], 1, 0
-    for match in found:
-        line += data.count(b"\n", last, match.start())
-        last = match.start()
-        lines.append(line)
+    found: list[int] = []
+    for start, end in occurrences(data, (name.encode() for name in targets.extensions)):
+        line = _line_at(data, start)
+        if _PROSE.match(data, end) or line.lstrip().startswith(b"#"):
+            continue
+        if b"import" not in line and not _OPENED.match(data, end):
+            # An extension class by another name: where that is called, its own name need not stand.
+            return _ANYTHING
+        found.append(start)
+    if targets.builder_sources:
+        head = f"def {targets.builder_sources}".encode()
+        found += [start for start, end in occurrences(data, (head,)) if data[end : end + 1] == b"("]
+    if targets.loaders:
+        called = [LOAD_LIBRARY, *(targets.loaders if b"cpp_extension" in data else ())]
+        names = (name.encode() for name in called)
+        found += [start for start, end in occurrences(data, names) if _OPENED.match(data, end)]
+    lines, line_number, last = [], 1, 0
+    for start in sorted(found):
+        line_number += data.count(b"\n", last, start)
+        last = start
+        lines.append(line_number)
     return lines
 
 

@@ -10,7 +10,8 @@ from __future__ import annotations
 import json
 import sys
 from array import array
-from typing import Any, NamedTuple, cast
+from struct import Struct
+from typing import Any, Final, NamedTuple, cast
 
 from torchtalkd.facts import BINDING_KINDS, Definition, FileFacts, Reference, ReferenceKind
 
@@ -28,6 +29,11 @@ _DECLARES, _LOCAL = 1, 2
 
 _json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), sort_keys=True).encode
 """`json.dumps` would make an encoder for each call."""
+_IMPORT: Final = {"import": True}
+_IMPORTED: Final = _json(_IMPORT)
+"""The detail that most of all have: a Python name that is imported."""
+_site = Struct("<III").pack
+"""A place of a reference, as schema.sql says."""
 
 
 class Rows(NamedTuple):
@@ -42,35 +48,35 @@ class Rows(NamedTuple):
 def pack(file_id: int, facts: FileFacts) -> Rows:
     """The rows of one file's facts. Facts past the millionth of a kind are left out."""
     base = file_id << ID_BITS
-    # By position: names would cost twice the time. The columns stand in the order of the fields.
+    # Unpacked: fields by name, or slices, would cost twice the time. The columns stand in the fields' order.
     definitions = [
         (
-            base | ordinal,
-            *d[:7],
-            (_DECLARES if d[7] else 0) | (_LOCAL if d[8] else 0),
-            *d[9:13],
-            _json(d[13]) if d[13] else None,
-            d[14],
+            base | ordinal, key, name, kind, line, column, end, scope,
+            (_DECLARES if declares else 0) | (_LOCAL if local else 0),
+            signature, dispatch_key, convention, guard,
+            None if not detail else _IMPORTED if detail == _IMPORT else _json(detail), body,
         )
-        for ordinal, d in enumerate(facts.definitions[:LAST_ORDINAL])
-    ]
-    binding = [d.kind in BINDING_KINDS for d in facts.definitions]
+        for ordinal, (
+            key, name, kind, line, column, end, scope, declares, local,
+            signature, dispatch_key, convention, guard, detail, body,
+        ) in enumerate(facts.definitions[:LAST_ORDINAL])
+    ]  # fmt: skip
+    binding = [definition[2] in BINDING_KINDS for definition in facts.definitions]
     targets: list[tuple[Any, ...]] = []
-    packed: dict[tuple[str, str, str], array[int]] = {}
+    packed: dict[tuple[str, str, str], list[bytes]] = {}
     for key, name, kind, line, column, owner, arguments in facts.references:
         if owner >= 0 and binding[owner] and kind in ("target", "argument"):
             targets.append((base | len(targets), base | owner, key, name, kind, line, column))
             continue
         what = (key, name, kind)
+        site = _site(line, column, (owner + 1) << 8 | (arguments + 1 if arguments < 255 else 255))
         sites = packed.get(what)
         if sites is None:
-            sites = packed[what] = array("I")
-        sites.extend((line, column, (owner + 1) << 8 | (arguments + 1 if arguments < 255 else 255)))
-    if sys.byteorder == "big":
-        for sites in packed.values():
-            sites.byteswap()
+            packed[what] = [site]
+        else:
+            sites.append(site)
     references = [
-        (base | ordinal, key, name, kind, sites.tobytes())
+        (base | ordinal, key, name, kind, b"".join(sites))
         for ordinal, ((key, name, kind), sites) in enumerate(packed.items())
     ]
     problems = [(file_id, p.line, p.kind, p.message) for p in facts.problems]

@@ -67,12 +67,6 @@ CREATE TABLE reference (         -- all other references: one row for a name in 
   sites BLOB NOT NULL            -- little-endian uint32 triples: line, column, (owner+1) << 8 | arguments+1
 ) STRICT;
 
--- The few kinds that queries ask for as a whole: a small index over a small part of the table, which costs
--- less when it is there during the load than a look at every row afterwards.
--- selects.py repeats the condition word for word, or SQLite does not use it.
-CREATE INDEX definition_kind ON definition(kind, key)
-  WHERE kind IN ('operator','schema','derivative','stub','stub_kernel','library','kernel','registry');
-
 -- What a compiler reads of a file's bodies (exact_view.py says when it is true). Each row belongs to the file
 -- whose bodies these are, and stays when the file's own facts are replaced.
 

@@ -20,7 +20,7 @@ DECORATORS = f"""SELECT json_extract(detail, '$.decorators') FROM file CROSS JOI
  WHERE role = ? AND language = 'python' AND detail LIKE '%"decorators":[%'"""
 _INDEXED_KINDS = ("operator", "schema", "derivative", "stub", "stub_kernel", "library", "kernel", "registry")
 _INDEXED = "kind IN ('operator','schema','derivative','stub','stub_kernel','library','kernel','registry')"
-"""As in schema.sql, word for word: only so SQLite uses the index."""
+"""As in indexes.sql, word for word: only so SQLite uses the index."""
 _CLASS = "kind IN ('base','holds')"
 """As in indexes.sql, word for word."""
 IMPORTING = """owner IN (SELECT id FROM definition WHERE kind = 'alias' AND detail LIKE '%"import":true%')"""
