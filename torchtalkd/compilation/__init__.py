@@ -2,9 +2,8 @@
 
 `commands` gives the translation units of a tree with their arguments for libclang, from a
 compile_commands.json or, without one, from the manifest; `machine` says what the machine has for it,
-`made_folder` where headers are made, `generate` makes those of a trusted tree, `leading_to_special` which files
-include what must not be opened. No compiler is ever run.
-`docs/exact.md` tells the user.
+`made_folder` where headers are made, `generate` makes those of a trusted tree, `leading_to_special` says
+which files include what must not be opened. No compiler is ever run. `docs/exact.md` tells the user.
 """
 
 from torchtalkd.compilation.commands import commands
