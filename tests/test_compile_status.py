@@ -80,6 +80,27 @@ def test_without_a_cpp_library_it_says_what_to_install(
     assert "EXACT READING IS OFF: install g++" in capsys.readouterr().out
 
 
+def test_an_extension_takes_the_headers_of_a_known_frameworks_tree(
+    root: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    extension = tmp_path / "ext"
+    (extension / "csrc").mkdir(parents=True)
+    (extension / "setup.py").write_text("from torch.utils.cpp_extension import CppExtension\n")
+    (extension / "csrc/a.cpp").write_text("#include <ATen/Sub.h>\n#include <ATen/ops/add.h>\n")
+    assert cli.main(["index", "build", "--no-daemon", "--source", str(extension)]) == 0
+
+    def missing() -> set[str]:
+        return {one["name"] for one in told(extension, capsys)[0]["missing"]}
+
+    installed = any(one["where"] for one in told(extension, capsys)[0]["packages"] if one["name"] == "torch")
+    if not installed:
+        assert missing() == {"ATen/Sub.h", "ATen/ops/add.h"}
+    assert cli.main(["init", "--source", str(root)]) == 0
+    assert missing() <= {"ATen/ops/add.h"}
+    assert cli.main(["trust", str(root)]) == 0
+    assert missing() == set()
+
+
 INCLUDES = {
     "a.cpp": ["x/a.h", "gone.h", "*"],
     "b.cpp": ["x/b.h"],
