@@ -21,7 +21,6 @@ from torchtalkd.parse.python_outline import Outline
 from torchtalkd.parse.python_static import Bound, assigned_before, constants, passes, text_of
 from torchtalkd.parse.python_values import arguments_of, chain_of, string_of, unwrapped
 
-_SIGNS: Final = (b"setattr(", b"globals()[", b"vars()[", b"locals()[")
 _SET: Final = re.compile(rb"setattr\(|globals\(\)\[|vars\(\)\[|locals\(\)\[")
 _WORD: Final = re.compile(rb"[A-Za-z_]\w*")
 _DOTTED: Final = re.compile(r"\.*[A-Za-z_]\w*(?:[.:][A-Za-z_]\w*)*")
@@ -58,7 +57,7 @@ def read_dynamic(out: Outline) -> None:
 
 def _sets(out: Outline) -> Iterator[_Set]:
     data = out.data
-    if not any(sign in data for sign in _SIGNS):
+    if b"setattr(" not in data and b"s()[" not in data:
         return
     for match in _SET.finditer(data):
         start = match.start()
