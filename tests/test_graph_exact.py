@@ -143,6 +143,19 @@ void other() { PUT(1); }
     }
 
 
+def test_an_object_that_is_called_is_no_function_of_its_name() -> None:
+    sources = {
+        "a.cpp": """
+struct Draw { int operator()(int x) { return x; } };
+int normal(int x) { return x; }
+int user(Draw normal) { return normal(1); }
+"""
+    }
+    view = read(view_of_sources(sources), ("user", 4, 37, "operator", "Draw::operator()", "(int x)"))
+    assert names(graph(view, "user", "calls")) == {"Draw::operator()"}
+    assert names(graph(view, "normal")) == set()
+
+
 def test_a_declaration_that_the_compiler_saw_stands_for_its_body() -> None:
     sources = {
         "a.h": "namespace n { void put(int x); void put(double x); }\n",

@@ -138,10 +138,11 @@ def _compare(sample: list[str], shared: Answers, plain: Answers) -> None:
     print(f"{total} references: {missing} missing, {extra} extra; {share:.3f} % equal")
     for word, answers in (("with precompiled headers", shared), ("plainly", plain)):
         seconds = sorted(answers[path].get("seconds", 0.0) for path in sample)
+        peak = max(answers[path].get("peak", 0) for path in sample) // 1024
         print(
             f"CPU s of a unit {word}: mean {statistics.mean(seconds):.2f},"
             f" p50 {seconds[len(seconds) // 2]:.2f}, p90 {seconds[len(seconds) * 9 // 10]:.2f},"
-            f" most {seconds[-1]:.2f}; memory at most {max(answers[path].get('peak', 0) for path in sample) // 1024} MB"
+            f" most {seconds[-1]:.2f}; memory at most {peak} MB"
         )
     again = sum(bool(shared[path].get("plain")) for path in sample)
     print(f"{again} units were read once more, because a precompiled header may have made an error")

@@ -3,7 +3,7 @@
 An include is taken for every file that it may mean: beside the file that it stands in, and in each folder
 that any unit looks into. So a closure may be too large, which costs a reading, and is never too small,
 which would cost the truth. Sets of files are kept as bits, so that those of a whole tree take milliseconds.
-The tests are in `tests/test_exact_closure.py`.
+The tests are in `tests/test_exact_groups.py`.
 """
 
 from __future__ import annotations

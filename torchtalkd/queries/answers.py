@@ -319,6 +319,7 @@ def as_json(answer: Answer | StatusAnswer) -> dict[str, Any]:
             "version": answer.version,
             **standing_json(answer.standing),
             "by_name": {"files": answer.files, "waiting": answer.standing.waiting},
+            "exact": asdict(answer.exact) if answer.exact is not None else None,
             "counts": dict(answer.counts),
             "problems": answer.problems,
             "problem_samples": [

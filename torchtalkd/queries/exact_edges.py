@@ -83,8 +83,11 @@ def exact_ends(view: View, reference: FiledReference, body: FiledDefinition) -> 
     # A name as written begins with its qualifier, the compiler's token is behind that.
     column = min((one.column for one in there if one.column >= fact.column), default=-1)
     if column < 0:
-        return None
-    return [edge for one in there if one.column == column for edge in _ends(view, one, body)]
+        # An object that is called: its operator stands at the parenthesis.
+        there = _tokens(view, body).get((fact.line, members_of.CALL), ())
+        column = fact.column + len(fact.name.encode())
+    found = [one for one in there if one.column == column]
+    return [edge for one in found for edge in _ends(view, one, body)] if found else None
 
 
 def _tokens(view: View, body: FiledDefinition) -> dict[tuple[int, str], list[ExactReference]]:
