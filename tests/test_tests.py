@@ -378,6 +378,8 @@ def test_ids_of_pytest() -> None:
     ]
     assert sorted(short(ids("test_pairs").ids)) == sorted(pairs)
     assert short(ids("test_functions").patterns) == ["test_functions[*]"]
+    assert ids("test_prepared").patterns == ("test/test_pytest.py::test_prepared[*]",)
+    assert ids("test_prepared").reasons == ("the fixture prepared has several values",)
 
 
 def test_ids_of_gtest() -> None:
