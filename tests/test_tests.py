@@ -167,6 +167,20 @@ def test_prepared(prepared):
 
 def assert_close(x): ...
 """
+LOOPS = """
+from torch.testing._internal.common_modules import module_db
+from torch.testing._internal.common_utils import parametrize
+
+@parametrize("info", module_db)
+def test_each_module(info): ...
+"""
+ALONE = """
+from torch.testing._internal.common_modules import module_db
+
+def test_all_modules():
+    for info in module_db:
+        info.run()
+"""
 CPP = """
 #include <gtest/gtest.h>
 TEST(PlusTest, Adds) { auto x = at::plus(a, b); }
@@ -188,6 +202,8 @@ def tree() -> View:
             "torch/testing/_internal/common_utils.py": CASE,
             "test/test_common.py": TESTS,
             "test/test_pytest.py": PYTEST,
+            "test/test_loops.py": LOOPS,
+            "test/test_alone.py": ALONE,
             "test/cpp/plus_test.cpp": CPP,
         }
     )
@@ -362,6 +378,8 @@ def test_ids_of_pytest() -> None:
     ]
     assert sorted(short(ids("test_pairs").ids)) == sorted(pairs)
     assert short(ids("test_functions").patterns) == ["test_functions[*]"]
+    assert ids("test_prepared").patterns == ("test/test_pytest.py::test_prepared[*]",)
+    assert ids("test_prepared").reasons == ("the fixture prepared has several values",)
 
 
 def test_ids_of_gtest() -> None:
@@ -379,7 +397,8 @@ def test_tests_that_run_an_operator_through_lists() -> None:
     assert found == {"test_out": True, "test_no_out": True, "test_some": False, "test_changed": False}
     found = {r.test.name: r.certain for r in tests_of.tests_of_operator(tree(), "bend")}
     assert found == {"test_out": True, "test_some": False, "test_changed": False}
-    assert [r.test.name for r in tests_of.tests_of_module(tree(), "torch.nn.Fold")] == ["test_module"]
+    found = {r.test.name: r.certain for r in tests_of.tests_of_module(tree(), "torch.nn.Fold")}
+    assert found == {"test_module": True, "test_each_module": True, "test_all_modules": False}
 
 
 def test_entries_that_run_a_python_name() -> None:

@@ -277,10 +277,11 @@ def _text(value: Any) -> str | None:
 
 
 def entries(facts: Facts) -> Entries:
-    """The entries of the revision; kept."""
-    known: Entries | None = facts.kept.get("test_entries")
+    """The entries of the revision; kept until a definition of a test comes, goes or changes."""
+    what = (keys.space(keys.test("")), "test_entries")
+    known: Entries | None = facts.kept_of_definitions.get(what)
     if known is None:
-        known = facts.kept["test_entries"] = Entries(facts)
+        known = facts.kept_of_definitions[what] = Entries(facts)
     return known
 
 
@@ -301,8 +302,13 @@ def entries_of(facts: Facts, name: str) -> list[Meant]:
             known = found.get(meant.entry.definition.id)
             if known is None or rank < known[0]:
                 found[meant.entry.definition.id] = (rank, meant)
-    ordered = sorted(found.values(), key=lambda row: (row[0], row[1].entry.definition.id))
-    return [meant for _, meant in ordered]
+    return [meant for _, meant in sorted(found.values(), key=_order)]
+
+
+def _order(row: tuple[int, Meant]) -> tuple[int, bool, str, int]:
+    """The better names first, of these the framework's own lists, then by place."""
+    file = row[1].entry.definition.file
+    return row[0], file.role != "library", file.path, row[1].entry.definition.id
 
 
 def _spellings(name: str) -> list[str]:
