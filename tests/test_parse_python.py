@@ -686,3 +686,32 @@ def test_only_a_parameter_hides_a_name_of_the_module(parameters: str, hidden: bo
     source = f"import torch\n\n\ndef f({parameters}):\n    torch.cat(x)\n"
     calls = [r.name for r in parse(source.encode()).references if r.kind != "import"]
     assert ("torch.cat" in calls) is not hidden
+
+
+def test_what_a_file_calls_a_function_is_of_no_concern_to_the_next() -> None:
+    plain = "from somewhere import aten, f\n\n@f(aten.add)\ndef g(x): ...\n"
+    renamed = plain.replace(" f\n", " f as register_decomposition\n").replace("@f", "@register_decomposition")
+    before = parse(plain, "torch/b.py")
+    assert any(d.kind == "decomposition" for d in parse(renamed, "torch/c.py").definitions)
+    assert parse(plain, "torch/b.py") == before
+    # Nor the other way round.
+    fresh = Conventions("pytorch", 1, python=Python(("", "src"), BINDINGS, LAYERS))
+    parse_python("torch/c.py", renamed.encode(), fresh, "python", "library")
+    assert parse_python("torch/b.py", plain.encode(), fresh, "python", "library") == before
+
+
+def test_a_name_that_functions_hide_is_what_each_of_them_makes_it() -> None:
+    facts = parse(
+        "from a import f, m\n\n"
+        "def one():\n    f(1)\n    m.g(1)\n\n"
+        "def two(f, m):\n    f(2)\n    m.g(2)\n\n"
+        "def three():\n    from b import f, m\n    f(3)\n    m.g(3)\n    m.g(3)\n\n"
+        "def four():\n    f(4)\n    m.g(4)\n"
+    )
+    used = [(r.name, r.line) for r in facts.references if r.kind in ("call", "method")]
+    assert used == [
+        *[("a.f", 4), ("a.m.g", 5)],
+        *[("g", 9)],
+        *[("b.f", 13), ("b.m.g", 14), ("b.m.g", 15)],
+        *[("a.f", 18), ("a.m.g", 19)],
+    ]

@@ -12,7 +12,7 @@ from torchtalkd import keys
 from torchtalkd.conventions import load
 from torchtalkd.facts import Definition
 from torchtalkd.link import targets
-from torchtalkd.parse import parse
+from torchtalkd.parse import parse, targets_python
 from torchtalkd.queries.trace import trace
 
 CONVENTIONS = load("torch-extension")
@@ -55,6 +55,28 @@ def _detail(definition: Definition) -> dict[str, Any]:
 )  # fmt: skip
 def test_sources_are_put_together_from_pieces(text: str, sources: list[str]) -> None:
     assert found("setup.py", text)["a._C"][0] == sources
+
+
+@pytest.mark.parametrize(
+    "text",
+    ['"""Extension of what there is."""', "# An Extension may come later.\nx = 1", "'see load_library'"],
+)
+def test_a_word_in_prose_costs_no_second_look(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    looked: list[object] = []
+    monkeypatch.setattr(targets_python, "scope_of_module", looked.append)
+    assert found("a.py", text + "\n") == {}
+    assert not looked
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'make = Extension\nmake("a._C", ["x.cpp"])',
+        'if OLD:\n  make = Extension\nelse:\n  make = CppExtension\nmake("a._C", ["x.cpp"])',
+    ],
+)
+def test_an_extension_class_may_have_another_name(text: str) -> None:
+    assert found("setup.py", text)["a._C"][0] == ["x.cpp"]
 
 
 def test_what_doubles_itself_ends() -> None:

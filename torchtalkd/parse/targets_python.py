@@ -124,7 +124,7 @@ def _promising_lines(targets: Targets, data: bytes) -> Sequence[int]:
     if not any(word in data for word in _quick_words(targets)):
         return ()
     found: list[int] = []
-    for start, end in occurrences(data, (name.encode() for name in targets.extensions)):
+    for start, end in occurrences(data, {name.encode() for name in targets.extensions}):
         line = _line_at(data, start)
         if _PROSE.match(data, end) or line.lstrip().startswith(b"#"):
             continue
@@ -137,7 +137,7 @@ def _promising_lines(targets: Targets, data: bytes) -> Sequence[int]:
         found += [start for start, end in occurrences(data, (head,)) if data[end : end + 1] == b"("]
     if targets.loaders:
         called = [LOAD_LIBRARY, *(targets.loaders if b"cpp_extension" in data else ())]
-        names = (name.encode() for name in called)
+        names = {name.encode() for name in called}
         found += [start for start, end in occurrences(data, names) if _OPENED.match(data, end)]
     lines, line_number, last = [], 1, 0
     for start in sorted(found):
