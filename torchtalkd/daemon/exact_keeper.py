@@ -78,10 +78,13 @@ class _Conductor:
         assert request is not None
         try:
             reading = self._of(request)
-            while reading.refresh(request["opened"]) and not self._ended:
-                # What is asked meanwhile is of the same tree, whose index has moved on.
+            # What is being read is waited for, or nobody would hear of it.
+            while (reading.refresh(request["opened"]) or self._pool.busy) and not self._ended:
                 while reading.turn(self._pool) and not self._moved_on():
                     pass
+                if self._asked is not None:
+                    # It is of the same tree, whose index has moved on.
+                    request, self._asked = self._asked, None
             reading.finish()
             result = reading.result
             self._say({"done": {"off": result.off, "notes": result.notes, "total": result.total}})

@@ -251,9 +251,8 @@ class ExactReading:
         (item,) = subject.items
         self._queue.landed(subject.items)
         if "failed" in answer and subject.header is not None:
-            # Perhaps a file in the precompiled header has just changed; perhaps it is the cause.
-            subject.header.state = "failed"
-            self._queue.put_back(subject.items)
+            # Perhaps a file in the precompiled header has just changed; perhaps it is the unit itself.
+            self._queue.read_plainly(item, subject.header)
             return
         if "failed" in answer:
             self._failed(item, answer["failed"])
