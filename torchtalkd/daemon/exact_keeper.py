@@ -74,7 +74,7 @@ class _Conductor:
 
     def _served(self) -> None:
         """Reads until nothing is stale, or the end has come."""
-        request, self._asked = self._asked, None
+        request = self._taken()
         assert request is not None
         try:
             reading = self._of(request)
@@ -82,14 +82,17 @@ class _Conductor:
             while (reading.refresh(request["opened"]) or self._pool.busy) and not self._ended:
                 while reading.turn(self._pool) and not self._moved_on():
                     pass
-                if self._asked is not None:
-                    # It is of the same tree, whose index has moved on.
-                    request, self._asked = self._asked, None
+                # What came meanwhile is of the same tree, whose index has moved on.
+                request = self._taken() or request
             reading.finish()
             result = reading.result
             self._say({"done": {"off": result.off, "notes": result.notes, "total": result.total}})
         except (StoreError, ManifestError, WorkersFailed, OSError) as error:
             self._say({"failed": type(error).__name__, "message": str(error)})
+
+    def _taken(self) -> dict[str, Any] | None:
+        request, self._asked = self._asked, None
+        return request
 
     def _moved_on(self) -> bool:
         """Whether there is something newer to look at, or nothing to do any more."""

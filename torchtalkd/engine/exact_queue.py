@@ -54,6 +54,7 @@ class Queue:
     """The files that wait."""
 
     def __init__(self, folder: Path, reader: str) -> None:
+        """`reader`: libclang's release, on which precompiled headers depend."""
         self._folder, self._reader = folder, reader
         self._known: Known | None = None
         self._sure: Certain | None = None
