@@ -4,7 +4,7 @@
 
 `DIR` is the folder of an index whose headers were generated; precompiled headers that are missing are made
 there. Each sampled unit is read both ways. What is compared are the resolved references, by enclosing
-function, place, kind and target (its name and place). Each difference is listed. CPU times are printed, too.
+function, place, kind and target (its name, its digest and its place). Each difference is listed. CPU times are printed, too.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from torchtalkd.engine.exact_precompiled import written
 from torchtalkd.engine.exact_queue import Queue, Subject
 from torchtalkd.engine.exact_stale import Item, Stale
 from torchtalkd.engine.exact_store import unit_of
-from torchtalkd.parse.exact import recipe
+from torchtalkd.parse.exact import recipe, version
 from torchtalkd.readings import ExactUnit
 from torchtalkd.store.database import open_view
 
@@ -69,7 +69,7 @@ Answers = dict[str, dict[str, Any]]
 
 def _both(pool: Pool, now: Known, folder: Path, sample: list[str]) -> tuple[Answers, Answers]:
     """Each unit's answers: with precompiled headers as these are chosen, and without any."""
-    queue = Queue(folder, recipe())
+    queue = Queue(folder, version())
     everything = {
         path: Item(wanted, now.revision, "", "", 0)
         for path, wanted in now.wanted.items()
@@ -148,11 +148,11 @@ def _compare(sample: list[str], shared: Answers, plain: Answers) -> None:
     print(f"{again} units were read once more, because a precompiled header may have made an error")
 
 
-def _references(unit: ExactUnit) -> Iterator[tuple[str, int, int, str, str, str, int]]:
+def _references(unit: ExactUnit) -> Iterator[tuple[str, int, int, str, str, int, str, int]]:
     for body in unit.bodies:
         for kind, line, column, target in body.sites:
             meant = unit.targets[target]
-            yield body.name, line, column, kind, meant.name, meant.path, meant.line
+            yield body.name, line, column, kind, meant.name, meant.usr, meant.path, meant.line
 
 
 if __name__ == "__main__":

@@ -134,7 +134,8 @@ async def _build(tree: Tree, handle: Handle, arguments: Namespace, send: Send, b
     exactly = ""
     if not arguments.no_wait and reads_exactly(os.environ):
         tree.exact.go()
-        done, total, said = await tree.exact.finished()
+        async with _reporting(tree, send) as report:
+            done, total, said = await tree.exact.finished(report)
         exactly = f"torchtalkd: {build.exactly_line(said, (), done, total, time.monotonic() - begun)}\n"
     return told._replace(err="".join(_remarks(tree, begun)) + exactly + told.err)
 

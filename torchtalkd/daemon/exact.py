@@ -33,12 +33,13 @@ MOST_DEATHS: Final = 3
 class Exact:
     """The exact reading of one tree. Lives on the event loop."""
 
-    def __init__(self, root: Root, folder: Path, turn: asyncio.Lock, moved: Callable[[], None]) -> None:
-        """`turn` is shared by all trees; `moved` is called when more was read."""
+    def __init__(self, root: Root, folder: Path, turn: asyncio.Lock) -> None:
+        """`turn` is shared by all trees."""
         self.progress = (0, 0)
         """(files read exactly, files in all) of the last report."""
         self.error = ""
-        self._root, self._folder, self._turn, self._moved = root, folder, turn, moved
+        self._root, self._folder, self._turn = root, folder, turn
+        self._listeners: list[Callable[[str, int, int], None]] = []
         self._process: asyncio.subprocess.Process | None = None
         self._running: asyncio.Task[None] | None = None
         self._wanted = False
@@ -62,18 +63,27 @@ class Exact:
         elif self._process is not None and self._turn_is_ours:
             self._send()
 
-    async def finished(self) -> tuple[int, int, str]:
-        """Waits until nothing is read any more: (files read exactly, files in all, why not more)."""
-        while self._running is not None:
-            await asyncio.wait([self._running])
+    async def finished(self, report: Callable[[str, int, int], None]) -> tuple[int, int, str]:
+        """Waits until nothing is read any more: (files read exactly, files in all, why not more). `report`
+        hears how far it is."""
+        self._listeners.append(report)
+        try:
+            while self._running is not None:
+                await asyncio.wait([self._running])
+        finally:
+            self._listeners.remove(report)
         return *self.progress, self.error
+
+    async def rest(self) -> None:
+        """Ends the process, for a tree that nobody asks about any more."""
+        if self._running is not None:
+            self._running.cancel()
+        await self._end()
 
     async def close(self) -> None:
         """Ends the process; what was read is kept."""
         self._closed = True
-        if self._running is not None:
-            self._running.cancel()
-        await self._end()
+        await self.rest()
 
     # -- the work
 
@@ -126,13 +136,13 @@ class Exact:
             report: dict[str, Any] = json.loads(line)
             if "progress" in report:
                 self.progress = (int(report["progress"][0]), int(report["progress"][1]))
-                self._moved()
+                for listener in self._listeners:
+                    listener("exact", *self.progress)
             elif "failed" in report:
                 self.error = report["message"]
                 return
             else:
                 self.error = report["done"]["off"]
-                self._moved()
                 return
         self._deaths += 1
         self._wanted = True

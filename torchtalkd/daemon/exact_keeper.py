@@ -74,19 +74,25 @@ class _Conductor:
 
     def _served(self) -> None:
         """Reads until nothing is stale, or the end has come."""
-        request, self._asked = self._asked, None
+        request = self._taken()
         assert request is not None
         try:
             reading = self._of(request)
-            while reading.refresh(request["opened"]) and not self._ended:
-                # What is asked meanwhile is of the same tree, whose index has moved on.
+            # What is being read is waited for, or nobody would hear of it.
+            while (reading.refresh(request["opened"]) or self._pool.busy) and not self._ended:
                 while reading.turn(self._pool) and not self._moved_on():
                     pass
+                # What came meanwhile is of the same tree, whose index has moved on.
+                request = self._taken() or request
             reading.finish()
             result = reading.result
             self._say({"done": {"off": result.off, "notes": result.notes, "total": result.total}})
         except (StoreError, ManifestError, WorkersFailed, OSError) as error:
             self._say({"failed": type(error).__name__, "message": str(error)})
+
+    def _taken(self) -> dict[str, Any] | None:
+        request, self._asked = self._asked, None
+        return request
 
     def _moved_on(self) -> bool:
         """Whether there is something newer to look at, or nothing to do any more."""

@@ -191,7 +191,8 @@ class Host:
     @property
     def quiet_seconds(self) -> float:
         """For how long nobody has asked anything; 0 while something is read."""
-        return 0.0 if any(tree.busy for tree in self._trees.values()) else time.monotonic() - self._asked
+        busy = any(tree.busy or tree.exact.busy for tree in self._trees.values())
+        return 0.0 if busy else time.monotonic() - self._asked
 
     def trees(self) -> list[Tree]:
         """Those that are open, the one used last first."""

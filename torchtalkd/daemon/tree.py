@@ -65,7 +65,7 @@ class Tree:
         self.folder = folder
         self.used = time.monotonic()
         self.fresh = Freshness(root, folder, keepers, watchers, self._built, self._at_rest)
-        self.exact = Exact(root, folder, exact_turn, lambda: None)
+        self.exact = Exact(root, folder, exact_turn)
         self._threads = threads
         self._views = Views(folder)
         self._lane = asyncio.Lock()
@@ -191,6 +191,8 @@ class Tree:
         answered: that opens it again."""
         self.fresh.close()
         self.rest()
+        resting = asyncio.get_running_loop().create_task(self.exact.rest())
+        resting.add_done_callback(lambda task: task.cancelled() or task.exception())
 
     def notes_since(self, moment: float) -> list[str]:
         """What was said of batches that were worked off after a moment."""

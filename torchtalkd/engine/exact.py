@@ -28,6 +28,7 @@ from torchtalkd.engine.exact_stale import Item, stale
 from torchtalkd.engine.exact_store import Reading, store, store_off, unit_of
 from torchtalkd.parse.exact import Missing
 from torchtalkd.parse.exact import recipe as reader_recipe
+from torchtalkd.parse.exact import version
 from torchtalkd.readings import Diagnostic, ExactUnit
 from torchtalkd.store.database import open_view
 from torchtalkd.store.errors import NoIndex
@@ -147,7 +148,7 @@ class ExactReading:
             counted = view.meta(EXACT_TOTAL) == str(len(now.wanted))
         self._known = now
         if self._queue is None:
-            self._queue = Queue(self._folder, reader)
+            self._queue = Queue(self._folder, version())
         self._queue.opened = frozenset(opened)
         self._queue.renew(now, found, changed)
         self._valid, self._gone = found.valid, found.gone
@@ -251,9 +252,8 @@ class ExactReading:
         (item,) = subject.items
         self._queue.landed(subject.items)
         if "failed" in answer and subject.header is not None:
-            # Perhaps a file in the precompiled header has just changed; perhaps it is the cause.
-            subject.header.state = "failed"
-            self._queue.put_back(subject.items)
+            # Perhaps a file in the precompiled header has just changed; perhaps it is the unit itself.
+            self._queue.read_plainly(item, subject.header)
             return
         if "failed" in answer:
             self._failed(item, answer["failed"])

@@ -143,11 +143,13 @@ def _close(
 
 def members(bits: int) -> list[int]:
     """The numbers in a set, in order."""
+    # Through its digits: taking bits off a long number one by one copies it each time.
+    digits = bin(bits)[:1:-1]
     found = []
-    while bits:
-        lowest = bits & -bits
-        found.append(lowest.bit_length() - 1)
-        bits ^= lowest
+    at = digits.find("1")
+    while at >= 0:
+        found.append(at)
+        at = digits.find("1", at + 1)
     return found
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import blake2b
 from typing import Final, NamedTuple
 
@@ -50,6 +50,8 @@ class Known:
     """Of each file's path and bytes: the digest of a set is their sum."""
     headers: int
     """All files of C++ that are no units, as bits: what an include may mean whose file a macro names."""
+    bodied: frozenset[int]
+    """The files with definitions that a compiler sees code in."""
 
     def closure(self, path: str) -> int:
         """The files that a file may see but itself, as bits."""
@@ -78,23 +80,28 @@ def known(
     known of the same commands at an earlier revision: what has not changed of it is not computed again."""
     files = {file.path: file for file in view.files()}
     numbers = {path: file.id for path, file in files.items()}
-    if before is None:
-        includes = view.includes()
-    else:
-        includes = {n: names for n, names in before.includes.items() if n in set(numbers.values())}
-        includes.update(view.includes(before.revision))
-    names = {path: header.includes for path, header in generated.items()}
+    since = before.revision if before is not None else 0
+    there = frozenset(numbers.values())
+    includes, bodied = view.includes(since), view.with_bodies(since)
+    if before is not None:
+        kept = there - includes.keys()
+        includes.update({n: names for n, names in before.includes.items() if n in kept})
+        bodied |= before.bodied & kept
     same = (
         before is not None
         and before.includes == includes
+        and before.bodied == bodied
         and before.generated is generated
         and {path: file.id for path, file in before.files.items()} == numbers
     )
-    closed = (
-        before.closures
-        if same and before
-        else closures(numbers, includes, names, _folders(commands, root, made), made)
-    )
+    if same and before is not None:
+        # A save of a body, as most are.
+        hashes, sizes = dict(before.hashes), dict(before.sizes)
+        changed = {path: file for path, file in files.items() if file is not before.files[path]}
+        hashes.update({f.id: _hash(path, f.digest) for path, f in changed.items() if f != before.files[path]})
+        return replace(before, revision=view.revision, files=files, hashes=hashes, sizes=sizes)
+    names = {path: header.includes for path, header in generated.items()}
+    closed = closures(numbers, includes, names, _folders(commands, root, made), made)
     sizes = {numbers[path]: stat[0] for path, stat in view.stats().items() if path in numbers}
     sizes.update({closed.numbers[path]: header.size for path, header in generated.items()})
     hashes = {file.id: _hash(path, file.digest) for path, file in files.items()}
@@ -103,13 +110,15 @@ def known(
     )
     recipe = _recipes(root, made, reader, view.meta("parsers"))
     wanted = _units(commands.units, files, recipe)
-    wanted.update(_headers(view, files, wanted, closed, recipe))
+    wanted.update(_headers(bodied, files, wanted, closed, recipe))
     headers = mask(
         file.id
         for path, file in files.items()
         if file.language in ("cpp", "cuda") and (path not in wanted or wanted[path].header)
     )
-    return Known(view.revision, root, files, wanted, closed, sizes, generated, includes, hashes, headers)
+    return Known(
+        view.revision, root, files, wanted, closed, sizes, generated, includes, hashes, headers, bodied
+    )
 
 
 def _folders(commands: Commands, root: str, made: str) -> list[str]:
@@ -138,7 +147,7 @@ def _units(
 
 
 def _headers(
-    view: View,
+    bodied: Iterable[int],
     files: Mapping[str, File],
     units: Mapping[str, Wanted],
     closed: Closures,
@@ -147,7 +156,7 @@ def _headers(
     """The headers with bodies that a unit may see, each with the arguments of most such units."""
     paths = {file.id: path for path, file in files.items()}
     bodies = 0
-    for number in view.with_bodies():
+    for number in bodied:
         path = paths.get(number)
         if path is not None and path not in units and files[path].role == "library":
             bodies |= 1 << number

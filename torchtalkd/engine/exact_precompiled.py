@@ -39,6 +39,7 @@ class Precompiled:
     """wanted, building, ready, failed (then its units are read plainly)."""
     errors: list[Any] = field(default_factory=list)
     tries: int = 0
+    refused: int = 0
 
     @property
     def missing(self) -> bool:

@@ -31,6 +31,8 @@ from torchtalkd.engine.exact_stale import Item, Stale
 
 UMBRELLA: Final = 60
 """Headers read together."""
+MOST_REFUSED: Final = 3
+"""Units that libclang gives nothing for with a precompiled header, after which it serves nobody."""
 MOST_TRIES: Final = 2
 """To make a precompiled header, each time without what made errors."""
 _ALONE: Final = 8
@@ -52,6 +54,7 @@ class Queue:
     """The files that wait."""
 
     def __init__(self, folder: Path, reader: str) -> None:
+        """`reader`: libclang's release, on which precompiled headers depend."""
         self._folder, self._reader = folder, reader
         self._known: Known | None = None
         self._sure: Certain | None = None
@@ -60,6 +63,7 @@ class Queue:
         self._urgent: list[str] = []
         self._batches: list[tuple[tuple[str, ...], tuple[str, ...]]] = []
         self._apart: list[tuple[Item, ...]] = []
+        self._plain: set[str] = set()
         self._flying: dict[str, Item] = {}
         self.first: frozenset[str] = frozenset()
         """Files that are read before all others: open, or edited."""
@@ -226,7 +230,7 @@ class Queue:
         """The precompiled header that serves a unit best: the largest that has nothing in it that the unit
         does not include by itself."""
         assert self._known is not None
-        if self._sure is None:
+        if self._sure is None or item.wanted.path in self._plain:
             return None
         number = item.wanted.number
         # What it included when that was looked at, and still does.
@@ -252,6 +256,14 @@ class Queue:
         """These must be read again."""
         for item in items:
             self._waiting.setdefault(item.wanted.path, item)
+
+    def read_plainly(self, item: Item, header: Precompiled) -> None:
+        """Has a unit read without a precompiled header, which serves nobody any more after a few of these."""
+        header.refused += 1
+        if header.refused >= MOST_REFUSED:
+            header.state = "failed"
+        self._plain.add(item.wanted.path)
+        self.put_back((item,))
 
     def read_apart(self, items: tuple[Item, ...], bad: Collection[str]) -> None:
         """Has headers read again: those of a batch that have errors in them each for itself."""

@@ -54,8 +54,8 @@ def read(
     is its text, which need not be on the disk. Raises Missing, Failed."""
     with _Parsed(file, arguments, c.KEEP_GOING, contents) as parsed:
         lib = parsed.lib
-        names = Names(lib, root)
         wanted = frozenset(headers) or frozenset({normal(file, f"{root}/")})
+        names = Names(lib, root, wanted.__contains__)
         known: dict[int, bool] = {0: False}
 
         def is_wanted(handle: int) -> bool:

@@ -77,6 +77,7 @@ _SIGNATURES: Final[dict[str, tuple[Any, tuple[Any, ...]]]] = {
     "clang_visitChildren": (c_uint, (Cursor, VISIT, c_void_p)),
     "clang_getCursorReferenced": (Cursor, (Cursor,)),
     "clang_getCursorDefinition": (Cursor, (Cursor,)),
+    "clang_getCanonicalCursor": (Cursor, (Cursor,)),
     "clang_getCursorSemanticParent": (Cursor, (Cursor,)),
     "clang_getSpecializedCursorTemplate": (Cursor, (Cursor,)),
     "clang_getCursorType": (Type, (Cursor,)),

@@ -7,6 +7,7 @@ whatever it was instantiated with.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from hashlib import blake2b
 from typing import Any, Final
 
@@ -19,17 +20,21 @@ _SCOPES: Final = (
     frozenset({c.NAMESPACE, c.STRUCT, c.UNION, c.CLASS, c.CLASS_TEMPLATE, c.PARTIAL}) | c.FUNCTIONS
 )
 _MOST_SPECIALIZED: Final = 8
+_BUILTIN: Final = ("__builtin_", "__sync_", "__atomic_", "__c11_")
+"""How functions are called that the compiler makes itself: they are declared where they are used first."""
 
 
 class Names:
     """The names of one unit's functions. Lives as long as the unit: it is asked by address."""
 
-    def __init__(self, lib: Any, root: str) -> None:
-        """`root` is the resolved tree; what is below it gets its path from there."""
+    def __init__(self, lib: Any, root: str, wanted: Callable[[str], bool]) -> None:
+        """`root` is the resolved tree; what is below it gets its path from there. `wanted` says of such a
+        path whether bodies of it are read."""
         self._lib = lib
         self._root = root.rstrip("/") + "/"
         self._place = c.placer(lib)
         self._paths: dict[int, str] = {0: ""}
+        self._wanted_paths = wanted
         self._scopes: dict[int, str] = {}
         self._targets: dict[int, ExactTarget | None] = {}
 
@@ -40,6 +45,9 @@ class Names:
             name = text(self._lib, self._lib.clang_getFileName(handle))
             known = self._paths[handle] = normal(name, self._root)
         return known
+
+    def _wanted(self, handle: int) -> bool:
+        return self._wanted_paths(self.path(handle))
 
     def where(self, cursor: Cursor) -> tuple[int, int, int]:
         """(handle of the file, line, column) of a cursor's name."""
@@ -55,12 +63,14 @@ class Names:
         around = self._scope(self._lib.clang_getCursorSemanticParent(cursor))
         return f"{around}{name}"
 
-    def usr(self, cursor: Cursor, path: str) -> int:
-        """The digest of a function that stands in a file."""
+    def usr(self, cursor: Cursor) -> int:
+        """The digest of a function that was not instantiated. Of its first declaration, for what a USR says
+        of some types depends on which one is asked."""
         lib = self._lib
-        found = text(lib, lib.clang_getCursorUSR(cursor))
-        if lib.clang_getCursorLinkage(cursor) != _EXTERNAL:
-            found = f"{path}\0{found}"
+        first = lib.clang_getCanonicalCursor(cursor)
+        found = text(lib, lib.clang_getCursorUSR(first))
+        if lib.clang_getCursorLinkage(first) != _EXTERNAL:
+            found = f"{self.path(self.where(first)[0])}\0{found}"
         return int.from_bytes(blake2b(found.encode(), digest_size=8).digest(), "big", signed=True)
 
     def target(self, cursor: Cursor) -> ExactTarget | None:
@@ -82,12 +92,20 @@ class Names:
                 text(lib, lib.clang_getCursorSpelling(parent))
             ):
                 return None
+        name = self.qualified(cursor)
+        if name.startswith(_BUILTIN):
+            return None
+        usr = self.usr(cursor)
+        seen = lib.clang_getCanonicalCursor(cursor)
         defined = lib.clang_getCursorDefinition(cursor)
         if defined.kind in c.FUNCTIONS:
-            cursor = self.pattern(defined)
-        handle, line, _ = self.where(cursor)
+            defined = self.pattern(defined)
+            if self._wanted(self.where(defined)[0]):
+                # Elsewhere a body may be skipped, and then nothing says that it is the definition.
+                seen = defined
+        handle, line, _ = self.where(seen)
         path = self.path(handle)
-        return ExactTarget(self.qualified(cursor), self.usr(cursor, path), path, line if path else 0)
+        return ExactTarget(name, usr, path, line if path else 0)
 
     def pattern(self, cursor: Cursor) -> Cursor:
         """What a specialization was made from, as it is written."""

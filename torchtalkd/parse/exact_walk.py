@@ -109,7 +109,7 @@ class Walk:
                 column,
                 max(line, names.end_line(cursor)),
                 text(lib, lib.clang_getTypeSpelling(lib.clang_getCursorType(cursor))),
-                names.usr(names.pattern(cursor), path),
+                names.usr(names.pattern(cursor)),
                 tuple(dict.fromkeys(opened.sites)),
             )
         )
