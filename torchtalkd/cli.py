@@ -17,7 +17,7 @@ from types import ModuleType
 from typing import NoReturn
 
 from torchtalkd import __version__
-from torchtalkd.frontends.command import dispatcher_arguments, graph_arguments, python_arguments
+from torchtalkd.frontends.command import affected_arguments, dispatcher_arguments, graph_arguments, python_arguments
 from torchtalkd.frontends.command.harness_arguments import add_harness
 from torchtalkd.frontends.command.snapshot_arguments import add_snapshots
 
@@ -48,6 +48,7 @@ COMMANDS = {
     "ops": "ask",
     "problems": "ask",
     "graph": "ask",
+    "affected": "ask",
     "modules": "ask",
     "harness list": "harness listed",
     "harness show": "harness",
@@ -56,7 +57,7 @@ COMMANDS = {
 }
 
 IN_DAEMON = {
-    **dict.fromkeys(("trace", "search", "dispatch", "ops", "problems", "graph", "modules"), True),
+    **dict.fromkeys(("trace", "search", "dispatch", "ops", "problems", "graph", "modules", "affected"), True),
     "index build": False,
     "index update": False,
 }
@@ -120,10 +121,11 @@ def _run(argv: list[str]) -> int:
     if arguments.command == "lsp":
         editor = _client("editor_messages").EDITOR
         return int(_client("bridge").serve(arguments.source, arguments.harness, editor))
-    if arguments.command in IN_DAEMON and not (arguments.no_daemon or os.environ.get("TORCHTALK_NO_DAEMON")):
+    words = affected_arguments.carried(argv, arguments)
+    if words is not None and arguments.command in IN_DAEMON and not (arguments.no_daemon or os.environ.get("TORCHTALK_NO_DAEMON")):
         from torchtalkd.frontends.command.remote import through_daemon
 
-        answered = through_daemon(argv, arguments, start=IN_DAEMON[arguments.command])
+        answered = through_daemon(words, arguments, start=IN_DAEMON[arguments.command])
         if answered is not None:
             sys.stdout.flush()
             return answered
@@ -305,9 +307,8 @@ def parser(first: str = "") -> argparse.ArgumentParser:
     _wait(search)
     _query(search)
 
-    for name, (about, add) in (
-        dispatcher_arguments.COMMANDS | graph_arguments.COMMANDS | python_arguments.COMMANDS
-    ).items():
+    several = (dispatcher_arguments, graph_arguments, python_arguments, affected_arguments)
+    for name, (about, add) in [item for module in several for item in module.COMMANDS.items()]:
         asking = command(name, about)
         add(asking, _filled)
         _wait(asking)
