@@ -77,14 +77,15 @@ class Reached:
 def walk(view: View, table: Runs, starts: Iterable[FiledDefinition], depth: int) -> Reached:
     """Everything above the starts. Names that may mean many things are followed for `depth` steps. Read-only."""
     found = Reached()
-    waiting: deque[tuple[FiledDefinition, int]] = deque()
-    masks: dict[int, int] = {}
+    waiting: deque[tuple[FiledDefinition, int, str]] = deque()
+    masks: dict[tuple[int, str], int] = {}
     for start in starts:
-        found.steps.setdefault(start.id, Step(start, 0, 0, None))
-        masks[start.id] = table.every
-        waiting.append((start, table.every))
+        if start.id not in found.steps:
+            found.steps[start.id] = Step(start, 0, 0, None)
+            masks[start.id, ""] = table.every
+            waiting.append((start, table.every, ""))
     while waiting:
-        node, mask = waiting.popleft()
+        node, mask, device = waiting.popleft()
         if not mask & ~found.bits:
             # Whatever comes in this way is reached already.
             continue
@@ -95,15 +96,29 @@ def walk(view: View, table: Runs, starts: Iterable[FiledDefinition], depth: int)
             break
         if len(found.steps) > MOST_NODES:
             found.all_because = f"more than {MOST_NODES} functions lead to it"
+            found.unresolved.append(found.all_because)
             found.bits = table.every
             break
         for other, further, edge in _onwards(view, table, found, node, mask, level < depth):
-            known = masks.get(other.id, 0)
+            on = (_device(view, edge) if edge is not None else "") or device
+            if device and on != device:
+                # A kernel of another device that calls the operator calls it with tensors of that device.
+                continue
+            known = masks.get((other.id, on), 0) | masks.get((other.id, ""), 0)
             if further | known != known:
-                masks[other.id] = known | further
+                masks[other.id, on] = known | further
                 found.steps.setdefault(other.id, Step(other, level + 1, node.id, edge))
-                waiting.append((other, further))
+                waiting.append((other, further, on))
     return found
+
+
+def _device(view: View, edge: Edge) -> str:
+    """The device of a kernel that an edge leads through, '' where it says none: of `add_stub · CPU` CPU, of
+    `aten::mm · SparseCUDA` CUDA."""
+    _, dot, key = edge.through.rpartition(" · ")
+    if not dot:
+        return ""
+    return max((b for b in view.rules.dispatch.backends if key.endswith(b)), key=len, default="")
 
 
 def _note(view: View, table: Runs, found: Reached, node: FiledDefinition, mask: int) -> None:
