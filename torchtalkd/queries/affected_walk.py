@@ -18,7 +18,7 @@ from torchtalkd.facts import FiledDefinition
 from torchtalkd.queries.callers import callers
 from torchtalkd.link.generated_names import called_as
 from torchtalkd.link.operators import Family
-from torchtalkd.queries.edges import Edge, at_reference, family_of, packet_node
+from torchtalkd.queries.edges import FUNCTION_KINDS, Edge, at_reference, family_of, packet_node
 from torchtalkd.queries.python_edges import owner_of
 from torchtalkd.queries.runs.table import Runs
 from torchtalkd.store.view import View
@@ -68,6 +68,8 @@ class Reached:
     """Test files of C++ → the id of the first definition in them that was met."""
     all_because: str = ""
     """Why all test files count as reached, before the walk was at its end."""
+    imports: dict[str, int] = field(default_factory=dict)
+    """A module of which something changed that stands in no function → the test files that import it, as bits."""
     unresolved: list[str] = field(default_factory=list)
     """What could not be followed and counts as reached, in words."""
 
@@ -77,6 +79,8 @@ def walk(view: View, table: Runs, starts: Iterable[FiledDefinition], depth: int)
     found = Reached()
     waiting: deque[tuple[FiledDefinition, int]] = deque()
     masks: dict[int, int] = {}
+    starts = list(starts)
+    devices = _devices(view, starts)
     for start in starts:
         found.steps.setdefault(start.id, Step(start, 0, 0, None))
         masks[start.id] = table.every
@@ -96,12 +100,38 @@ def walk(view: View, table: Runs, starts: Iterable[FiledDefinition], depth: int)
             found.bits = table.every
             break
         for other, further, edge in _onwards(view, table, found, node, mask, level < depth):
+            if devices and edge is not None and (device := _device(view, edge)) and device not in devices:
+                # What calls the operator from a kernel of another device has tensors of that device.
+                continue
             known = masks.get(other.id, 0)
             if further | known != known:
                 masks[other.id] = known | further
                 found.steps.setdefault(other.id, Step(other, level + 1, node.id, edge))
                 waiting.append((other, further))
     return found
+
+
+def _devices(view: View, starts: Iterable[FiledDefinition]) -> frozenset[str]:
+    """The devices that the starts are kernels for; none where one of them is no kernel, or one for all devices."""
+    found: set[str] = set()
+    for start in starts:
+        if family_of(view, start) is not None or start.fact.kind not in FUNCTION_KINDS:
+            return frozenset()
+        edges = callers(view, start, python=True, crowded=False)
+        devices = [_device(view, edge) for edge in edges]
+        if not devices or not all(devices):
+            return frozenset()
+        found.update(devices)
+    return frozenset(found)
+
+
+def _device(view: View, edge: Edge) -> str:
+    """The device of a kernel that an edge leads through, '' where it says none: of `add_stub · CPU` CPU, of
+    `aten::mm · SparseCUDA` CUDA."""
+    _, dot, key = edge.through.rpartition(" · ")
+    if not dot:
+        return ""
+    return max((b for b in view.rules.dispatch.backends if key.endswith(b)), key=len, default="")
 
 
 def _note(view: View, table: Runs, found: Reached, node: FiledDefinition, mask: int) -> None:

@@ -52,6 +52,26 @@ def back(table: Runs, goals: Iterable[Goal], bits: int) -> Back:
     return found
 
 
+def leading(table: Runs, goals: Iterable[Goal], bits: int, most: int) -> frozenset[int] | None:
+    """All nodes from which some test files (`bits`) come to a goal; None where there are more than `most`."""
+    found: set[int] = set()
+    waiting = [goal.node for goal in goals if goal.node >= 0 and table.bits(goal.node) & goal.mask & bits]
+    found.update(waiting)
+    sets, which, before, begins = table.sets, table.which, table.before, table.begins
+    while waiting:
+        if len(found) > most:
+            return None
+        node = waiting.pop()
+        others = list(before[begins[node] : begins[node + 1]])
+        if node in table.meets:
+            others.extend(one for one, other in table.meets[node] if sets[which[one]] & sets[which[other]] & bits)
+        for other in others:
+            if other not in found and sets[which[other]] & bits:
+                found.add(other)
+                waiting.append(other)
+    return frozenset(found)
+
+
 def way(found: Back, node: int) -> list[int]:
     """The nodes from one to the goal, both included."""
     way = []

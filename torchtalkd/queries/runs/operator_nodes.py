@@ -144,10 +144,16 @@ def _rule(tree: Tree, names: Names, operators: Operators, definition: Defined) -
                 operators.rules.setdefault(packet, []).append((definition.kind, function.id, registry))
 
 
+def registers(decorator: str) -> bool:
+    """Whether a decorator puts a function into a registry, by its name; what it wraps runs without it."""
+    return "register" in decorator.rpartition(".")[2]
+
+
 def _registries(tree: Tree, names: Names, function: Defined) -> list[int]:
     """The nodes of the modules that keep what a function is registered in: those of its decorators, or its own."""
     found: dict[int, None] = {}
-    for decorator in shown(function):
+    decorators = shown(function)
+    for decorator in [name for name in decorators if registers(name)] or decorators:
         for registrar in names.find(decorator):
             if registrar.kind == "function":
                 found.setdefault(tree.name("active", tree.module(registrar).name))

@@ -13,7 +13,7 @@ from typing import Final
 
 from torchtalkd import keys
 from torchtalkd.queries.runs.facts import Tree
-from torchtalkd.queries.runs.operator_nodes import RULES
+from torchtalkd.queries.runs.operator_nodes import RULES, registers
 from torchtalkd.queries.runs.python_classes import Classes, is_special, shown
 from torchtalkd.queries.runs.python_look_up import Names
 from torchtalkd.store.whole import Defined, Mentioned
@@ -104,7 +104,7 @@ def _definition(
         graph.edge(node, tree.name("active", tree.module(definition).name))
     for decorator in shown(definition):
         _held_by(tree, names, definition, decorator, node)
-        if "." in decorator and not tree.passed(definition.name, decorator):
+        if "." in decorator and not registers(decorator) and not tree.passed(definition.name, decorator):
             graph.edge(node, names.node(decorator))
     around = tree.definitions.get(definition.scope)
     if around is None or around.kind not in ("function", "class"):

@@ -20,6 +20,7 @@ from torchtalkd.queries.runs import facts
 from torchtalkd.queries.runs.facts import Tree
 from torchtalkd.queries.runs.graph import Graph
 from torchtalkd.queries.runs.operator_nodes import Operators, add_operators
+from torchtalkd.queries.runs.imports import imports
 from torchtalkd.queries.runs.python_classes import Classes
 from torchtalkd.queries.runs.python_look_up import Names
 from torchtalkd.queries.runs.python_nodes import add_python
@@ -46,6 +47,8 @@ class Runs:
     """Packet → (kind, function's id, node of the registry) of what a registry of Python has for it."""
     wrapped: dict[str, int]
     """Last component of a C++ function that a template calls → node."""
+    imported: dict[int, int]
+    """Id of a file of Python → the test files that import it, through others too, as bits."""
     labels: dict[int, str]
     """A node that is no definition → what it is: `.add of any object`."""
     owners: array[int]
@@ -113,7 +116,7 @@ def _work_out(view: View) -> Runs:
     starts = _starts(tree, names, {file.id: number for number, file in enumerate(tests)})
     starts[tree.name("everywhere", "")] = (1 << len(tests)) - 1
     tree.graph.spread(starts)
-    return _packed(tree, operators, tests)
+    return _packed(tree, operators, tests, imports(tree, names, tests))
 
 
 def test_files(tree: Tree) -> list[File]:
@@ -150,7 +153,7 @@ def _starts(tree: Tree, names: Names, tests: dict[int, int]) -> dict[int, int]:
     return found
 
 
-def _packed(tree: Tree, operators: Operators, tests: list[File]) -> Runs:
+def _packed(tree: Tree, operators: Operators, tests: list[File], imported: dict[int, int]) -> Runs:
     graph = tree.graph
     sets: dict[int, int] = {}
     which = array("I", (sets.setdefault(bits, len(sets)) for bits in graph.bits))
@@ -181,6 +184,7 @@ def _packed(tree: Tree, operators: Operators, tests: list[File]) -> Runs:
         variables=by_sort["variables"],
         rules={packet: tuple(found) for packet, found in operators.rules.items()},
         wrapped=by_sort["cpp"],
+        imported=imported,
         labels=labels,
         owners=owners,
         before=before,

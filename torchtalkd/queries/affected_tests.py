@@ -1,0 +1,158 @@
+"""The test files that a walk reached, each with its way, how sure that is, and single tests where these are known.
+
+A single test is named only where nothing else of its file leads to the change: no fixture, no code at the
+file's top, no helper that any test may call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
+
+from torchtalkd import keys
+from torchtalkd.facts import FiledDefinition
+from torchtalkd.link.test_functions import as_test
+from torchtalkd.queries.affected_walk import Reached, Step
+from torchtalkd.queries.affected_ways import Back, back, leading, way
+from torchtalkd.queries.graph import name_of
+from torchtalkd.queries.runs.table import Runs
+from torchtalkd.store.rows import ID_BITS
+from torchtalkd.store.view import View
+
+MOST_TESTS: Final = 40
+"""Single tests of a file that are named; with more the file is."""
+MOST_FILES: Final = 60
+"""Test files, above which no single tests are looked for."""
+MOST_NODES: Final = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class AffectedTest:
+    """A test file that may fail."""
+
+    file: str
+    certainty: str
+    """changed: it changed itself; certain: by names that mean one thing; possible: by names that may mean
+    several, or what could not be followed; everything: nothing was narrowed."""
+    tests: tuple[str, ...]
+    """`TestFoo::test_bar`, where only these lead to the change; none: the whole file."""
+    why: tuple[str, ...]
+    """The way from the test to the change."""
+    cpp: bool = False
+
+
+def selected(view: View, table: Runs, reached: Reached, changed: Iterable[str]) -> list[AffectedTest]:
+    """The test files of Python, by path."""
+    found = {path: AffectedTest(path, "changed", (), ("it changed",)) for path in changed}
+    numbers = {file.id: number for number, file in enumerate(table.tests)}
+    found = {path: test for path, test in found.items() if _is_test(view, path, numbers)}
+    walked = back(table, reached.goals, reached.bits)
+    by_file = _single(view, table, reached, numbers)
+    unseen = next((said for said in reached.unresolved), reached.all_because)
+    for file in table.files(reached.bits):
+        if file.path in found:
+            continue
+        first = walked.first.get(file.id)
+        if first is None:
+            imports = [name for name, bits in reached.imports.items() if bits >> numbers[file.id] & 1]
+            why = (f"it imports {imports[0]}",) if imports else (unseen,)
+            found[file.path] = AffectedTest(file.path, "possible", (), why)
+            continue
+        names, certain = _words(view, table, reached, walked, first)
+        tests = by_file.get(file.id, ()) if certain else ()
+        found[file.path] = AffectedTest(file.path, "certain" if certain else "possible", tests, names)
+    return [found[path] for path in sorted(found)]
+
+
+def _is_test(view: View, path: str, numbers: dict[int, int]) -> bool:
+    file = view.file(path)
+    return file is not None and file.id in numbers
+
+
+def cpp_tests(view: View, reached: Reached) -> list[AffectedTest]:
+    """The test files of C++, by path."""
+    return [
+        AffectedTest(path, "possible", (), tuple(_above(view, reached, number)), cpp=True)
+        for path, number in sorted(reached.cpp.items())
+    ]
+
+
+def _words(view: View, table: Runs, reached: Reached, walked: Back, first: int) -> tuple[tuple[str, ...], bool]:
+    """The way from a node of a test file, in words, and whether each step means one thing."""
+    nodes = way(walked, first)
+    certain = True
+    words: list[str] = []
+    for node in nodes:
+        label = table.labels.get(node, "")
+        if label.startswith(".") or label.startswith("a list"):
+            certain = False
+        definition = view.definition(table.owners[node]) if table.owners[node] else None
+        if definition is not None:
+            label = definition.fact.name
+        if label and (not words or words[-1] != label):
+            words.append(label)
+    goal = walked.goal[nodes[-1]]
+    above = list(_above(view, reached, goal.at))
+    certain = certain and all(
+        step.edge is None or step.edge.evidence != "candidate" for step in _steps(reached, goal.at)
+    )
+    return tuple(words + [word for word in above if not words or word != words[-1]]), certain
+
+
+def _steps(reached: Reached, at: int) -> list[Step]:
+    found = []
+    while at:
+        step = reached.steps[at]
+        found.append(step)
+        at = step.before
+    return found
+
+
+def _above(view: View, reached: Reached, at: int) -> Iterable[str]:
+    """The way of the walk, from where tests come in to what changed."""
+    while at:
+        step = reached.steps[at]
+        through = f" ({step.edge.hop})" if step.edge is not None else ""
+        yield f"{name_of(view, step.node)}{through}"
+        at = step.before
+
+
+def _single(view: View, table: Runs, reached: Reached, numbers: dict[int, int]) -> dict[int, tuple[str, ...]]:
+    """Of test files where nothing but tests leads to the change, these: file's id → `TestFoo::test_bar`."""
+    if reached.bits.bit_count() > MOST_FILES or any(goal.node < 0 for goal in reached.goals):
+        return {}
+    nodes = leading(table, reached.goals, reached.bits, MOST_NODES)
+    if nodes is None:
+        return {}
+    by_file: dict[int, list[FiledDefinition] | None] = {}
+    for node in nodes:
+        owner = table.owners[node]
+        file = owner >> ID_BITS
+        if file not in numbers or by_file.get(file, []) is None:
+            continue
+        definition = view.definition(owner)
+        test = as_test(view, definition) if definition is not None and definition.fact.kind == "function" else None
+        if test is not None:
+            by_file.setdefault(file, []).append(test.definition)  # type: ignore[union-attr]
+        elif definition is None or definition.fact.kind in ("module", "class") or _is_fixture(view, definition):
+            by_file[file] = None
+    return {
+        file: tuple(sorted(_id(definition) for definition in tests))
+        for file, tests in by_file.items()
+        if tests and len(tests) <= MOST_TESTS
+    }
+
+
+def _is_fixture(view: View, definition: FiledDefinition) -> bool:
+    """Whether other tests run a function without naming it."""
+    fixtures = view.rules.tests.fixtures
+    decorators = [str(name) for name in (definition.fact.detail or {}).get("decorators") or ()]
+    name = keys.last(definition.fact.key)
+    return name in fixtures or name.startswith("__") or any(d.endswith(f) for d in decorators for f in fixtures)
+
+
+def _id(definition: FiledDefinition) -> str:
+    """`TestFoo::test_bar`, as pytest has it before what makes several tests of one."""
+    module = definition.file.path.removesuffix(".py").replace("/", ".")
+    return definition.fact.name.removeprefix(module).lstrip(".").replace(".", "::")
