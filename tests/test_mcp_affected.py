@@ -17,13 +17,10 @@ def answer(*tests: AffectedTest, everything: tuple[str, ...] = ()) -> AffectedAn
     return AffectedAnswer(("f",), 3, (KERNEL,), tests, 900, Standing(7), everything)
 
 
-def test(number: int, certainty: str, hops: int, cpp: bool = False) -> AffectedTest:
+def reached(number: int, certainty: str, hops: int, cpp: bool = False) -> AffectedTest:
     module = f"test.test_{number}.TestF.test_f"
     why = (module, *(f"torch.hop{n}" for n in range(hops)), KERNEL.name)
     return AffectedTest(f"test/test_{number}.py", certainty, (), why, cpp)
-
-
-test.__test__ = False  # type: ignore[attr-defined]
 
 
 def test_what_is_certain_and_near_comes_first() -> None:
@@ -55,7 +52,7 @@ def test_where_nothing_can_be_narrowed_it_says_so() -> None:
 
 
 def test_each_sort_has_its_share_of_the_first_page_and_the_rest_follows() -> None:
-    tests = [test(n, ("certain", "possible")[n % 2], 3) for n in range(600)]
+    tests = [reached(n, ("certain", "possible")[n % 2], 3) for n in range(600)]
     whole = affected_page(answer(*tests))
     seen: list[str] = []
     for number in range(1, 20):
