@@ -50,8 +50,9 @@ MAY_IMPORT: Mapping[str, str] = {
     # values are what `queries.verify` compares a view with.
     "harness": "conventions engine facts",
     "harness.values": "",
-    # `store.decorators` counts in one statement what a view would read row by row.
-    "queries": "facts keys link spots store.view store.decorators harness.values",
+    # `store.decorators` counts in one statement what a view would read row by row; what each test file runs
+    # is worked out from all rows at once (`store.whole`).
+    "queries": "facts keys link spots store.view store.decorators store.whole store.rows harness.values",
     # A command asks `roots` which tree is meant and `index` for a look at its facts.
     # What was made to read a tree exactly lies beside its index, and goes with it.
     "cache": "config store compilation.values",
@@ -67,7 +68,7 @@ MAY_IMPORT: Mapping[str, str] = {
     "frontends": "facts queries",
     "frontends.host": "overlay spots queries store.view",
     "frontends.command": "facts queries frontends config cache bases roots index store.view wire"
-    " conventions harness snapshots link.includes compilation registration doctor",
+    " conventions harness snapshots link.includes vcs.differences compilation registration doctor",
     "frontends.mcp": "facts queries frontends store.view",
     "frontends.lsp": "columns facts keys overlay queries frontends spots store.view store.overlaid",
     "daemon": "*",

@@ -26,10 +26,10 @@ def reached(number: int, certainty: str, hops: int, cpp: bool = False) -> Affect
 def test_what_is_certain_and_near_comes_first() -> None:
     page = affected_page(
         answer(
-            test(1, "possible", 0),
-            test(2, "certain", 6),
-            test(3, "certain", 1),
-            test(4, "possible", 1, cpp=True),
+            reached(1, "possible", 0),
+            reached(2, "certain", 6),
+            reached(3, "certain", 1),
+            reached(4, "possible", 1, cpp=True),
         )
     )
     assert page.split("\n") == [

@@ -18,6 +18,7 @@ from typing import NoReturn
 
 from torchtalkd import __version__
 from torchtalkd.frontends.command import (
+    affected_arguments,
     agent_arguments,
     compile_arguments,
     dispatcher_arguments,
@@ -57,7 +58,9 @@ COMMANDS = {
     "stop": "daemons",
     "restart": "daemons",
     "logs": "daemons",
-    **dict.fromkeys(("trace", "search", "dispatch", "ops", "problems", "graph", "modules", "tests"), "ask"),
+    **dict.fromkeys(
+        ("trace", "search", "dispatch", "ops", "problems", "graph", "modules", "tests", "affected"), "ask"
+    ),
     "harness list": "harness listed",
     "harness show": "harness",
     "harness new": "harness_new",
@@ -69,7 +72,8 @@ COMMANDS = {
 }
 
 IN_DAEMON = {
-    **dict.fromkeys(("trace", "search", "dispatch", "ops", "problems", "graph", "modules", "tests"), True),
+    **dict.fromkeys(("trace", "search", "dispatch", "ops", "problems", "graph", "modules"), True),
+    **dict.fromkeys(("tests", "affected"), True),
     "index build": False,
     "index update": False,
 }
@@ -133,10 +137,11 @@ def _run(argv: list[str]) -> int:
     if arguments.command == "lsp":
         editor = _client("editor_messages").EDITOR
         return int(_client("bridge").serve(arguments.source, arguments.harness, editor))
-    if arguments.command in IN_DAEMON and not (arguments.no_daemon or os.environ.get("TORCHTALK_NO_DAEMON")):
+    words = affected_arguments.carried(argv, arguments)
+    if words is not None and arguments.command in IN_DAEMON and not (arguments.no_daemon or os.environ.get("TORCHTALK_NO_DAEMON")):
         from torchtalkd.frontends.command.remote import through_daemon
 
-        answered = through_daemon(argv, arguments, start=IN_DAEMON[arguments.command])
+        answered = through_daemon(words, arguments, start=IN_DAEMON[arguments.command])
         if answered is not None:
             sys.stdout.flush()
             return answered
@@ -321,10 +326,14 @@ def parser(first: str = "") -> argparse.ArgumentParser:
     _wait(search)
     _query(search)
 
-    asking_commands = dispatcher_arguments.COMMANDS | graph_arguments.COMMANDS
-    for name, (about, add) in (
-        asking_commands | python_arguments.COMMANDS | tests_arguments.COMMANDS
-    ).items():
+    several = (
+        dispatcher_arguments,
+        graph_arguments,
+        python_arguments,
+        tests_arguments,
+        affected_arguments,
+    )
+    for name, (about, add) in [item for module in several for item in module.COMMANDS.items()]:
         asking = command(name, about)
         add(asking, _filled)
         _wait(asking)

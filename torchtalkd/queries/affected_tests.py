@@ -122,25 +122,40 @@ def _single(view: View, table: Runs, reached: Reached, numbers: dict[int, int]) 
     """Of test files where nothing but tests leads to the change, these: file's id → `TestFoo::test_bar`."""
     if reached.bits.bit_count() > MOST_FILES or any(goal.node < 0 for goal in reached.goals):
         return {}
-    nodes = leading(table, reached.goals, reached.bits, MOST_NODES)
+    tests: dict[int, FiledDefinition] = {}
+
+    def is_test(node: int) -> bool:
+        """Whether a node is a test, which nothing but a test runner calls."""
+        owner = table.owners[node]
+        if owner >> ID_BITS not in numbers:
+            return False
+        definition = view.definition(owner)
+        if definition is None or definition.fact.kind != "function" or as_test(view, definition) is None:
+            return False
+        tests[node] = definition
+        return True
+
+    nodes = leading(table, reached.goals, reached.bits, MOST_NODES, is_test)
     if nodes is None:
         return {}
-    by_file: dict[int, list[FiledDefinition] | None] = {}
+    whole: set[int] = set()
+    by_file: dict[int, list[FiledDefinition]] = {}
     for node in nodes:
         owner = table.owners[node]
         file = owner >> ID_BITS
-        if file not in numbers or by_file.get(file, []) is None:
-            continue
-        definition = view.definition(owner)
-        test = as_test(view, definition) if definition is not None and definition.fact.kind == "function" else None
-        if test is not None:
-            by_file.setdefault(file, []).append(test.definition)  # type: ignore[union-attr]
-        elif definition is None or definition.fact.kind in ("module", "class") or _is_fixture(view, definition):
-            by_file[file] = None
+        if node in tests:
+            by_file.setdefault(file, []).append(tests[node])
+        elif file in numbers:
+            definition = view.definition(owner)
+            top = definition is None or definition.fact.kind in ("module", "class")
+            if top or (definition is not None and _is_fixture(view, definition)):
+                whole.add(file)
+        elif node in table.holding:
+            whole.add(table.holding[node])
     return {
-        file: tuple(sorted(_id(definition) for definition in tests))
-        for file, tests in by_file.items()
-        if tests and len(tests) <= MOST_TESTS
+        file: tuple(sorted(_id(definition) for definition in found))
+        for file, found in by_file.items()
+        if file not in whole and len(found) <= MOST_TESTS
     }
 
 

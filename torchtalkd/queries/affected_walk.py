@@ -18,7 +18,7 @@ from torchtalkd.facts import FiledDefinition
 from torchtalkd.queries.callers import callers
 from torchtalkd.link.generated_names import called_as
 from torchtalkd.link.operators import Family
-from torchtalkd.queries.edges import FUNCTION_KINDS, Edge, at_reference, family_of, packet_node
+from torchtalkd.queries.edges import Edge, at_reference, family_of, packet_node
 from torchtalkd.queries.python_edges import owner_of
 from torchtalkd.queries.runs.table import Runs
 from torchtalkd.store.view import View
@@ -77,16 +77,15 @@ class Reached:
 def walk(view: View, table: Runs, starts: Iterable[FiledDefinition], depth: int) -> Reached:
     """Everything above the starts. Names that may mean many things are followed for `depth` steps. Read-only."""
     found = Reached()
-    waiting: deque[tuple[FiledDefinition, int]] = deque()
-    masks: dict[int, int] = {}
-    starts = list(starts)
-    devices = _devices(view, starts)
+    waiting: deque[tuple[FiledDefinition, int, str]] = deque()
+    masks: dict[tuple[int, str], int] = {}
     for start in starts:
-        found.steps.setdefault(start.id, Step(start, 0, 0, None))
-        masks[start.id] = table.every
-        waiting.append((start, table.every))
+        if start.id not in found.steps:
+            found.steps[start.id] = Step(start, 0, 0, None)
+            masks[start.id, ""] = table.every
+            waiting.append((start, table.every, ""))
     while waiting:
-        node, mask = waiting.popleft()
+        node, mask, device = waiting.popleft()
         if not mask & ~found.bits:
             # Whatever comes in this way is reached already.
             continue
@@ -97,32 +96,20 @@ def walk(view: View, table: Runs, starts: Iterable[FiledDefinition], depth: int)
             break
         if len(found.steps) > MOST_NODES:
             found.all_because = f"more than {MOST_NODES} functions lead to it"
+            found.unresolved.append(found.all_because)
             found.bits = table.every
             break
         for other, further, edge in _onwards(view, table, found, node, mask, level < depth):
-            if devices and edge is not None and (device := _device(view, edge)) and device not in devices:
-                # What calls the operator from a kernel of another device has tensors of that device.
+            on = (_device(view, edge) if edge is not None else "") or device
+            if device and on != device:
+                # A kernel of another device that calls the operator calls it with tensors of that device.
                 continue
-            known = masks.get(other.id, 0)
+            known = masks.get((other.id, on), 0) | masks.get((other.id, ""), 0)
             if further | known != known:
-                masks[other.id] = known | further
+                masks[other.id, on] = known | further
                 found.steps.setdefault(other.id, Step(other, level + 1, node.id, edge))
-                waiting.append((other, further))
+                waiting.append((other, further, on))
     return found
-
-
-def _devices(view: View, starts: Iterable[FiledDefinition]) -> frozenset[str]:
-    """The devices that the starts are kernels for; none where one of them is no kernel, or one for all devices."""
-    found: set[str] = set()
-    for start in starts:
-        if family_of(view, start) is not None or start.fact.kind not in FUNCTION_KINDS:
-            return frozenset()
-        edges = callers(view, start, python=True, crowded=False)
-        devices = [_device(view, edge) for edge in edges]
-        if not devices or not all(devices):
-            return frozenset()
-        found.update(devices)
-    return frozenset(found)
 
 
 def _device(view: View, edge: Edge) -> str:

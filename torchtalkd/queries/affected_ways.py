@@ -6,7 +6,7 @@ One walk back from all goals at once, over nodes that the wanted test files reac
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from torchtalkd.queries.affected_walk import Goal
@@ -52,8 +52,11 @@ def back(table: Runs, goals: Iterable[Goal], bits: int) -> Back:
     return found
 
 
-def leading(table: Runs, goals: Iterable[Goal], bits: int, most: int) -> frozenset[int] | None:
-    """All nodes from which some test files (`bits`) come to a goal; None where there are more than `most`."""
+def leading(
+    table: Runs, goals: Iterable[Goal], bits: int, most: int, stop: Callable[[int], bool]
+) -> frozenset[int] | None:
+    """All nodes from which some test files (`bits`) come to a goal, but not what leads to those where to
+    `stop`; None where there are more than `most`."""
     found: set[int] = set()
     waiting = [goal.node for goal in goals if goal.node >= 0 and table.bits(goal.node) & goal.mask & bits]
     found.update(waiting)
@@ -62,6 +65,8 @@ def leading(table: Runs, goals: Iterable[Goal], bits: int, most: int) -> frozens
         if len(found) > most:
             return None
         node = waiting.pop()
+        if stop(node):
+            continue
         others = list(before[begins[node] : begins[node + 1]])
         if node in table.meets:
             others.extend(one for one, other in table.meets[node] if sets[which[one]] & sets[which[other]] & bits)

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
+from torchtalkd.frontends.command import affected as reached
 from torchtalkd.frontends.command import dispatch as dispatched
 from torchtalkd.frontends.command import graph as walked
 from torchtalkd.frontends.command import modules as classes
@@ -114,6 +115,11 @@ def told(answer: Any, arguments: Namespace) -> Told:
     return Told(text, "", code)
 
 
+def affected(arguments: Namespace) -> int:
+    """Says which tests a change reaches; 1, 2 and 3 as `affected.told` says."""
+    return _run(arguments)
+
+
 def graph(arguments: Namespace) -> int:
     """Shows who calls or is called; 1 when nothing has that name, 2 for a wrong call."""
     return _run(arguments)
@@ -134,6 +140,7 @@ class _Asked(NamedTuple):
 
 
 _OWN: Final = {
+    "affected": _Asked(reached.question, reached.told),
     "dispatch": _Asked(dispatched.question, dispatched.told),
     "modules": _Asked(classes.question, classes.told),
     "ops": _Asked(listed.question, listed.told),

@@ -5,6 +5,7 @@ What an operator runs in C++ is the call graph's to say (`queries.callers`).
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 from torchtalkd import keys
@@ -15,6 +16,7 @@ from torchtalkd.store.whole import Defined
 
 RULES: Final = ("decomposition", "meta", "lowering", "shape", "jit", "onnx", "batching_rule", "autocast")
 """Functions that a registry holds for an operator: they run where something looks into the registry."""
+_QUOTED: Final = re.compile(r"""["']([\w.]+)["']""")
 _KERNELS: Final = ("registration", "schema")
 _WRAPPED: Final = "THPVariable_"
 """How the C++ functions begin that Python methods are bound to: `THPVariable_add` is add's
@@ -123,6 +125,10 @@ def _entry(tree: Tree, names: Names, operators: Operators, definition: Defined) 
             if names.find(name):
                 graph.edge(node, names.node(name))
     said = [value for value in detail.values() if isinstance(value, str)]
+    written_so = detail.get("said")
+    if isinstance(written_so, dict):
+        # `aliases=("arccos",)`, `aten_name="fft_fft"`: texts that name operators.
+        said += [name for value in written_so.values() for name in _QUOTED.findall(str(value))]
     for name in {written.rpartition(".")[2], *(part.replace(".", "_") for part in (written, *said))}:
         for variant in (name, f"{name}_", f"_{name}"):
             operators.run(node, variant)

@@ -47,6 +47,8 @@ class Runs:
     """Packet → (kind, function's id, node of the registry) of what a registry of Python has for it."""
     wrapped: dict[str, int]
     """Last component of a C++ function that a template calls → node."""
+    holding: dict[int, int]
+    """Node of what a test file's variables hold → the file's id."""
     imported: dict[int, int]
     """Id of a file of Python → the test files that import it, through others too, as bits."""
     labels: dict[int, str]
@@ -155,6 +157,7 @@ def _starts(tree: Tree, names: Names, tests: dict[int, int]) -> dict[int, int]:
 
 def _packed(tree: Tree, operators: Operators, tests: list[File], imported: dict[int, int]) -> Runs:
     graph = tree.graph
+    own = {file.id for file in tests}
     sets: dict[int, int] = {}
     which = array("I", (sets.setdefault(bits, len(sets)) for bits in graph.bits))
     before, begins = _turned(graph)
@@ -184,6 +187,11 @@ def _packed(tree: Tree, operators: Operators, tests: list[File], imported: dict[
         variables=by_sort["variables"],
         rules={packet: tuple(found) for packet, found in operators.rules.items()},
         wrapped=by_sort["cpp"],
+        holding={
+            by_sort["variables"][d.name]: d.file
+            for d in tree.definitions.values()
+            if d.kind == "module" and d.name in by_sort["variables"] and d.file in own
+        },
         imported=imported,
         labels=labels,
         owners=owners,
