@@ -277,10 +277,11 @@ def _text(value: Any) -> str | None:
 
 
 def entries(facts: Facts) -> Entries:
-    """The entries of the revision; kept."""
-    known: Entries | None = facts.kept.get("test_entries")
+    """The entries of the revision; kept until a definition of a test comes, goes or changes."""
+    what = (keys.space(keys.test("")), "test_entries")
+    known: Entries | None = facts.kept_of_definitions.get(what)
     if known is None:
-        known = facts.kept["test_entries"] = Entries(facts)
+        known = facts.kept_of_definitions[what] = Entries(facts)
     return known
 
 

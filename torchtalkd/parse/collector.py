@@ -105,6 +105,8 @@ class Collector:
         """The one place that everything has: that of the macro use being read, if any."""
         self.macro = ""
         """The macro being read, if any: noted in what it makes."""
+        self.tests = False
+        """Whether a macro made a test."""
         self.guard = ""
         self.metal_kernels: frozenset[int] = frozenset()
         """Offsets behind the word `kernel` of a Metal function."""

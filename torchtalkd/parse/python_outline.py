@@ -65,6 +65,8 @@ class Outline:
     """Other names of the module that are added to: `op_db += more`."""
     decorators: dict[int, list[Node]] = field(default_factory=dict)
     """Ordinal → the expressions that decorate it."""
+    entry_lists: set[str] = field(default_factory=set)
+    """The variables that hold entries of test lists (`python_tests`)."""
     root: Node | None = None
     """The whole file."""
     constants: dict[bytes, Node] | None = None

@@ -58,10 +58,7 @@ def read_tests(
     known = _known(tests)
     texts = _cases(out, decorated, known.cases)
     texts += _made(out, calls, known.makers)
-    entries = {
-        d.detail["list"] for d in out.definitions if d.kind == "test" and d.detail and "list" in d.detail
-    }
-    entries.discard("")
+    entries = out.entry_lists
     named = any(part in out.data for part in known.parts)
     if texts or entries or named:
         _name_values(out, texts, entries, known.lists if named else None)
@@ -90,7 +87,10 @@ def entry_detail(out: Outline, site: Node, arguments: Arguments) -> dict[str, An
         for name, node in arguments.keyword.items()
         if name not in _LEFT_OUT
     }
-    return {"list": _assigned_to(out, site), "said": said}
+    held = _assigned_to(out, site)
+    if held:
+        out.entry_lists.add(held)
+    return {"list": held, "said": said}
 
 
 def entries_of(call: Node, out: Outline) -> list[tuple[Bound, Node]]:
@@ -141,13 +141,12 @@ def _cases(out: Outline, decorated: Iterable[Decorated], cases: frozenset[str]) 
     texts: list[str] = []
     found: dict[int, list[list[str]]] = {}
     assigned: dict[bytes, list[Node]] | None = None
+    own = f"{out.module}."
     for ordinal, full, node in decorated:
-        case, name = None, full
-        if full.startswith(f"{out.module}."):  # a name that the module or the class around it assigns
-            name = full.rpartition(".")[2]
-        if name.rpartition(".")[2] in cases:
+        case, name = None, full.rpartition(".")[2]
+        if name in cases:
             case = [full, _text(out, node)]
-        elif "." not in name:
+        elif "." not in full or full.startswith(own):
             # A name that the file gives such a decorator: `sizes = parametrize("n", [1, 2])`.
             if assigned is None:
                 assigned = {}
@@ -191,8 +190,10 @@ def _made(out: Outline, calls: Iterable[BindingCall], makers: frozenset[str]) ->
     texts = []
     by_name: dict[str, int] = {}
     for callee, owner, last in calls:
+        if last not in makers:
+            continue
         call = callee.parent
-        if last not in makers or call is None or call.type != "call":
+        if call is None or call.type != "call":
             continue
         by_name = by_name or {d.name: n for n, d in enumerate(out.definitions) if d.kind == "class"}
         first = arguments_of(call, out).at(0)

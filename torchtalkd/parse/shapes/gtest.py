@@ -25,6 +25,7 @@ def read(collector: Collector, scope: Scope, shape: Shape, node: Node, found: De
         return None
     suite, name = (collector.slice(argument) for argument in arguments)
     form = shape.options.get("form", "plain")
+    collector.tests = True
     full = f"{suite}.{name}"
     ordinal = collector.define(
         "test",
@@ -42,12 +43,11 @@ def read(collector: Collector, scope: Scope, shape: Shape, node: Node, found: De
 
 
 def add_suites(collector: Collector) -> None:
-    """Define what gives suites their parameters, wherever in the text it stands."""
-    names = [
-        s.name
-        for s in collector.spelling.cpp.shapes
-        if s.shape == "gtest" and s.options.get("form") == "suite"
-    ]
+    """Define what gives the suites of a file with tests their parameters, wherever in the text it stands."""
+    if not collector.tests:
+        return  # most files, and each look through a text takes its time
+    shapes = collector.spelling.cpp.shapes
+    names = [s.name for s in shapes if s.shape == "gtest" and s.options.get("form") == "suite"]
     for name in names:
         if name.encode() not in collector.source:
             continue
