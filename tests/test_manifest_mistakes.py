@@ -226,6 +226,7 @@ def test_every_field_is_documented_and_every_example_loads(tmp_path: Path) -> No
         *classes,
         values.Operators,
         facts.Rules,
+        facts.Category,
         facts.DispatchKeys,
         facts.Torchgen,
         facts.TestRules,

@@ -22,6 +22,8 @@ from torchtalkd.link.source import Evidence, Facts
 
 _MANY: Final = 60
 """Classes that are asked for one after the other, from which on the whole tree is read at once."""
+_NAMED_ONLY: Final = ("address", "import")
+"""Of a test and of a function an import is a use: what they import they may pass on."""
 _PROPERTIES: Final = ("property", "cached_property", "setter", "getter", "deleter")
 
 
@@ -76,15 +78,15 @@ def _by_name(facts: Facts, target: FiledDefinition) -> Iterator[Caller]:
     for name in python_classes.names_of(facts, target):
         for reference in _uses(facts, keys.py(name)).get(target.id, ()):
             kind = reference.fact.kind
-            how: How = "value" if kind == "address" else "launch" if kind == "launch" else "call"
+            how: How = "value" if kind in _NAMED_ONLY else "launch" if kind == "launch" else "call"
             if target.fact.kind == "class" and how == "call":
                 how = "construct"
             yield from _from(facts, reference, how, "candidate" if how == "value" else "declared")
 
 
 def _uses(facts: Facts, key: str) -> dict[int, list[FiledReference]]:
-    """The calls, launches and values with a key, by the definition that they mean. Read once a key: a tree
-    of tests has hundreds of classes called `M`."""
+    """The calls, launches, values and imports with a key, by the definition that they mean. Read once a key:
+    a tree of tests has hundreds of classes called `M`."""
     known: dict[str, dict[int, list[FiledReference]]] = facts.kept.setdefault("python_uses", {})
     found = known.get(key)
     if found is None:
@@ -92,7 +94,7 @@ def _uses(facts: Facts, key: str) -> dict[int, list[FiledReference]]:
         leads: dict[str, list[FiledDefinition]] = {}
         for reference in facts.references(key):
             fact = reference.fact
-            if fact.kind not in ("call", "launch", "address"):
+            if fact.kind not in ("call", "launch", "address", "import"):
                 continue
             ends = leads.get(fact.name) if "." in fact.name else None
             if ends is None:

@@ -32,7 +32,7 @@ def parse_python(path: str, data: bytes, conventions: Conventions, language: str
     """All that one Python file says. `role` test: its imports make no aliases."""
     python = conventions.python
     data, problems = source_text(data)
-    tree = read_tree(data)
+    tree = read_tree(data, arguments=role != "test")
     if tree.error_line:
         problems.append(Problem(tree.error_line, "syntax", "this text is not Python that the grammar knows"))
     module = module_name(path, python.roots)

@@ -21,7 +21,7 @@ from torchtalkd.parse.python_outline import Outline
 from torchtalkd.parse.python_static import Bound, assigned_before, constants, passes, text_of
 from torchtalkd.parse.python_values import arguments_of, chain_of, string_of, unwrapped
 
-_SET: Final = re.compile(rb"\b(?:(?:globals|vars|locals)\(\)\s*\[|setattr\s*\()")
+_SET: Final = re.compile(rb"setattr\(|globals\(\)\[|vars\(\)\[|locals\(\)\[")
 _WORD: Final = re.compile(rb"[A-Za-z_]\w*")
 _DOTTED: Final = re.compile(r"\.*[A-Za-z_]\w*(?:[.:][A-Za-z_]\w*)*")
 _LAZY: Final = ".__getattr__"
@@ -48,22 +48,26 @@ def read_dynamic(out: Outline) -> None:
             target, wrapper = _stands_for(found.value, out, bound)
             if last and last.isidentifier() and target:
                 _add(out, found.name, f"{found.holder}.{last}", (target,), wrapper)
-    for ordinal, definition in enumerate(out.definitions):
-        if definition.scope == 0 and definition.name == out.module + _LAZY and definition.kind == "function":
-            _read_lazy(out, ordinal, definition)
+    if b"def __getattr__(" in out.data:
+        lazy = out.module + _LAZY
+        for ordinal, definition in enumerate(out.definitions):
+            if definition.name == lazy and definition.scope == 0 and definition.kind == "function":
+                _read_lazy(out, ordinal, definition)
 
 
 def _sets(out: Outline) -> Iterator[_Set]:
     data = out.data
-    if b"setattr" not in data and b"()[" not in data:
+    if b"setattr(" not in data and b"s()[" not in data:
         return
     for match in _SET.finditer(data):
         start = match.start()
         owner = out.owners[bisect_right(out.changes, start) - 1]
         around = out.definitions[owner]
+        if around.kind not in ("module", "class"):
+            continue
         node = out.root.descendant_for_byte_range(start, start + 1) if out.root is not None else None
         call = node.parent if node is not None and node.type == "identifier" else None
-        if call is None or call.type != "call" or around.kind not in ("module", "class"):
+        if node is None or node.start_byte != start or call is None or call.type != "call":
             continue
         if match[0].startswith(b"setattr"):
             given = arguments_of(call, out).positional

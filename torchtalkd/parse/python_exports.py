@@ -20,7 +20,7 @@ from torchtalkd.parse.python_outline import Outline
 from torchtalkd.parse.python_static import NONE, Bound, constants, passes, rounds, text_of
 from torchtalkd.parse.python_values import arguments_of, chain_of, unwrapped
 
-_CALLED: Final = re.compile(rb"^[ \t]*(__all__)[ \t]*\.[ \t]*(extend|append|remove)[ \t]*\(", re.MULTILINE)
+_CALLED: Final = re.compile(rb"(__all__)\.(?:extend|append|remove)\(")
 _SEQUENCES: Final = frozenset(("list", "tuple", "set"))
 _COPIES: Final = frozenset((b"list", b"tuple", b"sorted", b"set"))
 _COMPREHENSIONS: Final = frozenset(("list_comprehension", "generator_expression", "set_comprehension"))
@@ -68,13 +68,17 @@ def read_exports(out: Outline) -> None:
 
 def _called(out: Outline) -> list[Node]:
     """The names `__all__` that a list's method is called on, in the module's own statements."""
-    if b"__all__" not in out.data or out.root is None:
+    if b"__all__." not in out.data or out.root is None:
         return []
     found = []
     for match in _CALLED.finditer(out.data):
         start = match.start(1)
         node = out.root.descendant_for_byte_range(start, match.end(1))
-        if node is not None and node.type == "identifier" and _owner(out, start) == 0:
+        if node is None or node.start_byte != start or node.type != "identifier":
+            continue  # `module.__all__.append`
+        attribute = node.parent
+        is_own = attribute is not None and attribute.child_by_field_name("object") == node
+        if is_own and _owner(out, start) == 0:
             found.append(node)
     return found
 

@@ -34,6 +34,7 @@ class Pattern(IntEnum):
     METHOD = 10
     LAUNCH = 11
     VALUE = 12
+    ARGUMENT = 13
 
 
 class Tree(NamedTuple):
@@ -68,33 +69,37 @@ _MOST_DEPTH = 20
 
 
 @cache
-def _query() -> Query:
-    return Query(_LANGUAGE, (Path(__file__).parent / "queries" / "python.scm").read_text())
+def _query(arguments: bool) -> Query:
+    query = Query(_LANGUAGE, (Path(__file__).parent / "queries" / "python.scm").read_text())
+    if not arguments:
+        query.disable_pattern(Pattern.ARGUMENT)
+    return query
 
 
-def _matches(root: Node) -> list[Match]:
-    cursor = QueryCursor(_query())
+def _matches(root: Node, arguments: bool) -> list[Match]:
+    cursor = QueryCursor(_query(arguments))
     cursor.set_max_start_depth(_DEEPEST)
     return cursor.matches(root)
 
 
-def read_tree(data: bytes) -> Tree:
-    """Parse UTF-8 text. Never raises."""
+def read_tree(data: bytes, *, arguments: bool = True) -> Tree:
+    """Parse UTF-8 text. Never raises. With `arguments` plain names among arguments are matched, too."""
     root = _PARSER.parse(data).root_node
-    matches = _matches(root)
+    matches = _matches(root, arguments)
     if not root.has_error:
         return Tree(matches, 0, {}, root)
     errors = QueryCursor(Query(_LANGUAGE, "(ERROR) @error (MISSING) @error")).matches(root)
     line = min((captured["error"][0].start_point.row + 1 for _, captured in errors), default=1)
-    whole = _Blocks(data).recovered(root, matches, 0, len(data), _MOST_DEPTH)
+    whole = _Blocks(data, arguments).recovered(root, matches, 0, len(data), _MOST_DEPTH)
     return Tree(whole, line, _ends(whole) if whole is not matches else {}, root)
 
 
 class _Blocks:
     """Parses blocks of one file on their own, a limited number of them."""
 
-    def __init__(self, data: bytes) -> None:
+    def __init__(self, data: bytes, arguments: bool) -> None:
         self._data = data
+        self._arguments = arguments
         self._left = _MOST_BLOCKS
 
     def recovered(self, root: Node, matches: list[Match], start: int, end: int, depth: int) -> list[Match]:
@@ -132,7 +137,7 @@ class _Blocks:
             _LANGUAGE, included_ranges=[Range(_point(data, start), _point(data, end), start, end)]
         )
         root = parser.parse(data).root_node
-        matches = _matches(root)
+        matches = _matches(root, self._arguments)
         return self.recovered(root, matches, start, end, depth) if root.has_error else matches
 
     def _block_end(self, lost: re.Match[bytes], end: int) -> int:

@@ -120,7 +120,7 @@ def read_uses(out: Outline, matches: list[Match], wanted: Wanted) -> list[Bindin
     for index, captured in matches:
         if index < call:
             continue  # the outline has read it
-        if index == value:
+        if index >= value:
             node = captured["value"][0]
             start = node.start_byte
             text = data[start : node.end_byte]
