@@ -81,6 +81,8 @@ def _nobodys_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         patch.setenv("XDG_RUNTIME_DIR", str(home / "run"))
         # A daemon for each test's home would outlive the tests: those about it say so.
         patch.setenv("TORCHTALK_NO_DAEMON", "1")
+        # What is read exactly has tests of its own, which turn it on.
+        patch.setenv("TORCHTALK_EXACT", "off")
         for name in ("TORCHTALK_SOURCE", "PYTORCH_SOURCE", "TORCHTALK_DEBUG"):
             patch.delenv(name, raising=False)
         yield

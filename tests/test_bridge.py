@@ -41,6 +41,7 @@ class Home:
             "XDG_CACHE_HOME": str(folder / "cache"),
             "XDG_RUNTIME_DIR": str(folder / "run"),
             "PYTHONPATH": paths,
+            "TORCHTALK_EXACT": "off",
         }
 
     def command(self, *arguments: object) -> list[str]:

@@ -130,7 +130,7 @@ def played(tree: Path, folder: Path) -> None:
         runners.append(agent)
         told = agent.job("pull-request.yml", "agent")
         assert any("(the nearest ancestor)" in out for out in told)
-        assert any("1 files removed, 2 files modified" in out for out in told)
+        assert any("1 file removed, 2 files modified" in out for out in told)
         assert told[-1] == "2\n"
         affected = Runner(folder / "q", origin, "change", artifacts)
         runners.append(affected)

@@ -16,7 +16,7 @@ import pytest
 from tests.conftest import DEMO_TREE, REPOSITORY
 from torchtalkd import __version__, cli
 from torchtalkd.cache import cache_home, index_folder
-from torchtalkd.config import config_path, read_config
+from torchtalkd.config import Config, config_path, read_config
 from torchtalkd.store import lock
 
 
@@ -227,7 +227,7 @@ def test_forget_deletes_our_files_alone(run: Run, mini_tree: Path) -> None:
     assert run("forget", mini_tree).code == 0
     assert foreign.exists()
     assert [path.name for path in inside.parent.iterdir()] == ["notes.txt"]
-    assert read_config(os.environ) == ("", {})
+    assert read_config(os.environ) == Config()
     assert mini_tree.is_dir()
     run("forget", mini_tree).told(1, "is not known", "roots")
 

@@ -27,6 +27,7 @@ def environ(tmp_path: Path) -> dict[str, str]:
         "PYTHONPATH": paths,
         # A daemon would outlive the test; tests/test_daemon_cli.py is about those.
         "TORCHTALK_NO_DAEMON": "1",
+        "TORCHTALK_EXACT": "off",
     }
 
 

@@ -182,6 +182,16 @@ def test_python_is_walked_from_python(mul: View) -> None:
     assert names(graph(mul, "torch.nn.modules.thing.Thing.forward", "calls")) == {"aten::mul"}
 
 
+def test_who_makes_an_object_of_python_calls_its_constructor() -> None:
+    sources = {
+        "m.py": "class Thing:\n    def __init__(self):\n        helper()\ndef helper():\n    pass\n",
+        "u.py": "from m import Thing\ndef use():\n    return Thing()\n",
+    }
+    view = view_of_sources(sources)
+    assert hops(graph(view, "m.Thing.__init__")) == {"u.use construct"}
+    assert names(graph(view, "m.helper", "impact", 2)) == {"m.Thing.__init__", "u.use"}
+
+
 def test_a_static_function_answers_its_own_file_only() -> None:
     sources = {
         "a.cpp": "static void work() {}\nvoid first() { work(); }\n",
@@ -401,6 +411,22 @@ void plain(int count_of) { run_all(0, count_of); }
     view = view_of_sources(sources)
     assert hops(graph(view, "worker")) == {"start address"}
     assert names(graph(view, "count_of")) == set()
+
+
+def test_a_namespace_by_another_name() -> None:
+    sources = {
+        "f.h": "namespace torch::nn::functional { inline void pad(int x) {} }\n",
+        "other.h": "namespace other { inline void pad(int x) {} }\n",
+        "a.cpp": """
+#include "f.h"
+#include "other.h"
+namespace F = torch::nn::functional;
+void user() { F::pad(1); }
+""",
+    }
+    assert of(sources, "user", "calls") == {"torch::nn::functional::pad"}
+    assert of(sources, "torch::nn::functional::pad") == {"user"}
+    assert of(sources, "other::pad") == set()
 
 
 def test_code_handed_to_a_macro_at_file_scope_is_its_uses() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tests.facts_view import view_of_sources
 from tests.test_graph import MUL, crowd, names
+from torchtalkd import keys
 from torchtalkd.facts import ExactKind, ExactReference, ExactShare, FiledDefinition
 from torchtalkd.frontends.graph_text import graph_text
 from torchtalkd.queries.graph import graph
@@ -140,3 +141,56 @@ void other() { PUT(1); }
         ("other", True, "macro", "candidate"),
         ("other", False, "macro", "candidate"),
     }
+
+
+def test_an_object_that_is_called_is_no_function_of_its_name() -> None:
+    sources = {
+        "a.cpp": """
+struct Draw { int operator()(int x) { return x; } };
+int normal(int x) { return x; }
+int user(Draw normal) { return normal(1); }
+"""
+    }
+    view = read(view_of_sources(sources), ("user", 4, 37, "operator", "Draw::operator()", "(int x)"))
+    assert names(graph(view, "user", "calls")) == {"Draw::operator()"}
+    assert names(graph(view, "normal")) == set()
+
+
+def test_a_declaration_that_the_compiler_saw_stands_for_its_body() -> None:
+    sources = {
+        "a.h": "namespace n { void put(int x); void put(double x); }\n",
+        "a.cpp": '#include "a.h"\nvoid n::put(int x) {}\nvoid n::put(double x) {}\n',
+        "b.cpp": '#include "a.h"\nvoid user() { n::put(1.0); }\n',
+    }
+    view = view_of_sources(sources)
+    header = view.file("a.h")
+    assert header is not None
+    declared = next(d for d in view.definitions_in(header) if "double" in d.fact.signature)
+    user = next(d for d in view.definitions(keys.cpp("user")))
+    said = ExactReference(2, 17, "call", "n::put", declared.id, "a.h", 1)
+
+    def exact_in(definition: FiledDefinition) -> tuple[ExactReference, ...] | None:
+        return (said,) if definition.id == user.id else None
+
+    def exact_to(definition: FiledDefinition) -> tuple[tuple[FiledDefinition, ExactReference], ...]:
+        return ((user, said),) if definition.id == declared.id else ()
+
+    view = read(view)
+    for name, value in (("exact_in", exact_in), ("exact_to", exact_to)):
+        setattr(view, name, value)
+    below = [(n.file, n.line, n.ways[0].evidence) for n in graph(view, "user", "calls").nodes if n.level]
+    assert below == [("a.cpp", 3, "exact")]
+    above = graph(view, "n::put")
+    second = next(n.number for n in above.nodes if n.file == "a.cpp" and n.line == 3)
+    assert {(w.after, w.evidence) for n in above.nodes for w in n.ways} == {(second, "exact")}
+
+
+def test_the_call_operator_of_a_stub_is_the_stub() -> None:
+    source = MUL["aten/src/ATen/native/BinaryOps.cpp"]
+    line = next(n for n, text in enumerate(source.splitlines(), 1) if "mul_stub(device_type" in text)
+    sources = {**MUL, "s.h": "struct DispatchStub { void operator()(int x) {} };\n"}
+    view = read(
+        view_of_sources(sources),
+        ("at::native::mul_out", line, 10, "operator", "DispatchStub::operator()", "(int x)"),
+    )
+    assert "DispatchStub::operator()" not in names(graph(view, "at::native::mul_out", "calls"))

@@ -16,6 +16,7 @@ from torchtalkd.queries.search import search
 from torchtalkd.queries.trace import trace
 from torchtalkd.store.database import open_view
 from torchtalkd.store.exact_view import ExactFacts
+from torchtalkd.store.include_lines import IncludeLines
 from torchtalkd.store.overlaid import Overlaid, overlaid
 from torchtalkd.store.view import View
 
@@ -120,5 +121,5 @@ def test_a_text_that_the_index_lacks_is_seen(mini_tree: Path, tmp_path: Path) ->
 
 def test_every_question_of_a_view_is_answered() -> None:
     asked = {name for name, _ in inspect.getmembers(View, inspect.isfunction) if not name.startswith("_")}
-    # Exact readings are asked of the view below, through what `Overlaid` has of its own (`_source`).
-    assert asked - set(vars(Overlaid)) - set(vars(ExactFacts)) == set()
+    # Exact readings and includes are asked of the view below, by what `Overlaid` has of its own (`_source`).
+    assert asked - set(vars(Overlaid)) - set(vars(ExactFacts)) - set(vars(IncludeLines)) == set()

@@ -148,4 +148,4 @@ def test_status_names_problems() -> None:
     lines = as_text(said).splitlines()
     assert lines[0].startswith("/tree · pytorch 2.6.0 · 8000 files · revision 7")
     assert "  a.cpp:3  syntax: lost\\x1b" in lines
-    assert lines[-1] == "  … 1 more problems"
+    assert lines[-1] == "  … 1 more problem"

@@ -125,6 +125,18 @@ def shots(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+DESKTOP_KEYS = [
+    {"key": "ctrl+f12", "command": "-editor.action.revealDefinition"},
+    {
+        "key": "ctrl+f12",
+        "command": "editor.action.goToImplementation",
+        "when": "editorHasImplementationProvider && editorTextFocus",
+    },
+]
+"""Browsers keep F12 for themselves, so in one VS Code gives Ctrl-F12 to Go to Definition as well, and that
+wins (src/vs/editor/contrib/gotoSymbol/browser/goToCommands.ts). On a desktop it means implementations."""
+
+
 class Window:
     """How VS Code is opened in a folder."""
 
@@ -182,6 +194,7 @@ class Window:
             "git.enabled": False,
         }
         (data / "User" / "settings.json").write_text(json.dumps({**quiet, **settings}), "utf-8")
+        (data / "User" / "keybindings.json").write_text(json.dumps(DESKTOP_KEYS), "utf-8")
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             port = free.getsockname()[1]
@@ -256,7 +269,7 @@ def everything(root: Path, scripts: tuple[Path, Path], kernel: Path, name: str) 
         {"do": "hover"},
         shot("hover"),
         {"do": "press", "keys": ["Escape", "Escape"]},
-        {"do": "peek", "command": "Go to Implementations"},
+        {"do": "peek", "key": "Control+F12"},
         shot("implementation"),
         {"do": "press", "keys": ["Escape", "Escape"]},
         at(kernel, name, 1, root=root),

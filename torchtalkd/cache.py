@@ -16,7 +16,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from torchtalkd.compilation.values import BESIDE
 from torchtalkd.config import xdg_folder
 from torchtalkd.store import database, image, lock
 from torchtalkd.store.errors import StoreError
@@ -100,6 +99,9 @@ def drop_index(root: Path, environ: Mapping[str, str]) -> list[Path]:
     Only our own files go; a folder that holds others stays. Raises store.errors.Locked while
     one is being written, OSError.
     """
+    # With it comes the reading of manifests, which a command that deletes nothing need not load.
+    from torchtalkd.compilation.values import BESIDE
+
     dropped = []
     for kept in kept_indexes(environ):
         if kept.folder.name.endswith(f"-{_digest(root)}"):
@@ -115,6 +117,12 @@ def drop_index(root: Path, environ: Mapping[str, str]) -> list[Path]:
             if not any(kept.folder.iterdir()):
                 kept.folder.rmdir()
             dropped.append(kept.folder)
+    folder = index_folder(root, environ)
+    if (folder / BESIDE).is_dir():  # Headers were made of a tree that was never indexed.
+        shutil.rmtree(folder / BESIDE, ignore_errors=True)
+        if not any(folder.iterdir()):
+            folder.rmdir()
+        dropped.append(folder)
     return dropped
 
 

@@ -6,6 +6,7 @@ tables `[torchtalkd]` and `[torchtalkd.sources]`; everything else in it belongs 
     [torchtalkd]
     default = "/src/pytorch"
     idle_seconds = 1800               # after which a daemon that nobody uses ends
+    exact = "off"                     # C++ is read by name only; "on" where nothing is said
 
     [torchtalkd.sources]
     "/src/pytorch" = "pytorch"        # root = harness
@@ -101,6 +102,21 @@ def read_idle_seconds(environ: Mapping[str, str]) -> float:
     if isinstance(idle, bool) or not isinstance(idle, int | float) or idle <= 0:
         raise ConfigError(f"{path}: [{_OURS}] idle_seconds must be a positive number")
     return float(idle)
+
+
+def reads_exactly(environ: Mapping[str, str]) -> bool:
+    """Whether C++ is also read by libclang: `exact` in the file, or the environment's TORCHTALK_EXACT, which
+    comes first. A file that cannot be read says nothing against it: whoever needs it complains."""
+    said = environ.get("TORCHTALK_EXACT", "")
+    if not said:
+        path = config_path(environ)
+        try:
+            ours = _parsed(path, _text(path)).get(_OURS, {})
+        except ConfigError:
+            return True
+        found = ours.get("exact", "on") if isinstance(ours, dict) else "on"
+        said = found if isinstance(found, str) else "on" if found else "off"
+    return said.lower() not in ("off", "0", "no", "false")
 
 
 def remember_source(environ: Mapping[str, str], root: str, harness: str, *, default: bool) -> None:

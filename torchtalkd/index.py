@@ -12,7 +12,7 @@ import os
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from torchtalkd import vcs
 from torchtalkd.conventions import ManifestError, load
@@ -25,6 +25,9 @@ from torchtalkd.store.errors import Locked, NoIndex, NotPermitted, StoreError, S
 from torchtalkd.store.image import replacing, revision_of
 from torchtalkd.store.stamp import stamp
 from torchtalkd.store.view import View
+
+if TYPE_CHECKING:
+    from torchtalkd.engine.exact import ExactResult
 
 __all__ = [
     "BuildResult",
@@ -124,6 +127,33 @@ def put_index(
     with replacing(folder, patience=WRITER_SECONDS, waiting=waiting) as beside:
         write(beside / NAME, revision_of(folder))
         return build(root, beside, conventions, workers=workers, progress=progress)
+
+
+def read_exactly_too(
+    root: Path,
+    harness: str,
+    folder: Path,
+    *,
+    workers: int | None = None,
+    trusted: str = "",
+    database: str = "",
+    progress: Callable[[Progress], None] | None = None,
+) -> ExactResult:
+    """Reads by libclang what is not read so yet of an index, and waits for it: see `engine.exact`. Raises
+    what that raises."""
+    # Here, as most commands need nothing of it.
+    from torchtalkd.engine.exact import read_exactly
+
+    say = progress or (lambda _step: None)
+    return read_exactly(
+        root,
+        folder,
+        load(harness, tree=root),
+        workers=workers,
+        trusted=trusted,
+        database=Path(database) if database else None,
+        progress=lambda done, total: say(Progress("exact", done, total)),
+    )
 
 
 class Kept(NamedTuple):

@@ -55,10 +55,12 @@ def main() -> None:
         print(result.off)
         return
     own = resource.getrusage(resource.RUSAGE_SELF)
-    print(f"{result.read} of {result.total} files read in {result.seconds:.0f} s wall, {result.cpu:.0f} CPU s")
     print(
-        f"  of these precompiled headers {result.precompiling:.0f} s, bodies of headers {result.headers:.0f} s;"
-        f" {result.plain} units read again plainly"
+        f"{result.read} of {result.total} files read in {result.seconds:.0f} s wall, {result.cpu:.0f} CPU s"
+    )
+    print(
+        f"  of these precompiled headers {result.precompiling:.0f} s, bodies of headers"
+        f" {result.headers:.0f} s; {result.plain} units read again plainly"
     )
     print(f"  our own process: {own.ru_utime + own.ru_stime:.0f} CPU s, {own.ru_maxrss // 1024} MB")
     print(f"  largest process that reads: {result.peak // 1024} MB")

@@ -13,7 +13,6 @@ import os
 import re
 from collections.abc import Iterable
 from functools import cache
-from importlib import metadata
 from pathlib import Path
 from typing import Final
 
@@ -34,6 +33,8 @@ _PLACES: Final = (
 @cache
 def libclang_major() -> int:
     """The release of the libclang that is installed as a Python package; 0 where none is."""
+    from importlib import metadata
+
     try:
         found = re.match(r"\d+", metadata.version("libclang"))
     except metadata.PackageNotFoundError:

@@ -58,6 +58,8 @@ class Cuda(NamedTuple):
     """Include folders."""
     missing: tuple[str, ...]
     """Libraries whose headers are not there, by a header."""
+    note: str = ""
+    """What is not right with them, in a sentence."""
 
     @property
     def arguments(self) -> tuple[str, ...]:
@@ -79,6 +81,11 @@ def cuda(sites: tuple[str, ...], environ: Mapping[str, str], libclang: int = 0) 
             continue
         if newest and _major(found.version) > newest and packages.where:
             return packages
+        if newest and _major(found.version) > newest:
+            found = found._replace(
+                note=f"libclang {libclang} takes in CUDA's headers up to release {newest}:"
+                " `pip install 'torchtalkd[cuda]'` brings some that fit"
+            )
         return _completed(found, packages)
     return packages
 

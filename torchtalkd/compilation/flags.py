@@ -153,7 +153,7 @@ def _valued(flag: str, names: Iterable[str], waiting: list[str]) -> str | None:
     for name in names:
         if flag == name:
             return waiting.pop() if waiting else ""
-        if flag.startswith(name + "="):
+        if flag.startswith(name + "=") and name not in ("-D", "-U"):
             return flag[len(name) + 1 :]
         if flag.startswith(name) and not name.startswith("--") and name in _JOINED:
             return flag[len(name) :]

@@ -9,9 +9,8 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable, Mapping
-from functools import lru_cache
-from importlib import metadata
 from pathlib import Path
+from typing import Final
 
 
 def site_folders(environ: Mapping[str, str]) -> tuple[str, ...]:
@@ -36,11 +35,18 @@ def include_folder(distribution: str, header: str, sites: Iterable[str]) -> str:
     return ""
 
 
-@lru_cache(maxsize=64)
+_known: Final[dict[tuple[str, tuple[str, ...]], tuple[tuple[str, str], ...]]] = {}
+"""Lists that were read. One that was not there is looked for again: it may be installed any time."""
+
+
 def _files(distribution: str, sites: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
     """(path as the list has it, absolute path) of each file of the first such distribution."""
-    for site in sites:
+    # It takes longer to import than all that a command without a compiler does.
+    from importlib import metadata
+
+    key = (distribution, sites)
+    for site in sites if key not in _known else ():
         for found in metadata.distributions(name=distribution, path=[site]):
-            if files := found.files:
-                return tuple((str(file), os.path.join(site, str(file))) for file in files)
-    return ()
+            if key not in _known and (files := found.files):
+                _known[key] = tuple((str(file), os.path.join(site, str(file))) for file in files)
+    return _known.get(key, ())

@@ -8,6 +8,7 @@ changed: it is asked once, and its user has just saved a file. The tests are in
 from __future__ import annotations
 
 import asyncio
+import os
 import time
 from argparse import Namespace
 from collections.abc import Awaitable, Callable, Iterator
@@ -17,6 +18,7 @@ from typing import Any, Final
 
 from torchtalkd import cli
 from torchtalkd.cache import SNAPSHOTS
+from torchtalkd.config import reads_exactly
 from torchtalkd.daemon.host import Handle
 from torchtalkd.daemon.keepers import STOPPED, BuildFailed
 from torchtalkd.daemon.log import log
@@ -129,7 +131,12 @@ async def _build(tree: Tree, handle: Handle, arguments: Namespace, send: Send, b
                 raise
     answer = await handle.ask(status, PATIENCE)
     told = build.told(str(tree.root.path), built, answer, arguments)
-    return told._replace(err="".join(_remarks(tree, begun)) + told.err)
+    exactly = ""
+    if not arguments.no_wait and reads_exactly(os.environ):
+        tree.exact.go()
+        done, total, said = await tree.exact.finished()
+        exactly = f"torchtalkd: {build.exactly_line(said, (), done, total, time.monotonic() - begun)}\n"
+    return told._replace(err="".join(_remarks(tree, begun)) + exactly + told.err)
 
 
 async def _update(tree: Tree, handle: Handle, arguments: Namespace, send: Send, begun: float) -> Told:

@@ -160,6 +160,7 @@ class Host:
         self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="question")
         self._choosers = ThreadPoolExecutor(2, thread_name_prefix="root")
         self._watchers = ThreadPoolExecutor(watching.THREADS, thread_name_prefix="watch")
+        self._exact_turn = asyncio.Lock()
         self._trees: dict[tuple[str, str, Path], Tree] = {}
         self._asked = time.monotonic()
         self._rested: object = None
@@ -263,6 +264,7 @@ class Host:
         await self.keepers.close()
         for tree in self._trees.values():
             tree.close()
+            await tree.exact.close()
         for threads in (self._choosers, self._threads, self._watchers):
             threads.shutdown(wait=False, cancel_futures=False)
 
@@ -282,7 +284,7 @@ class Host:
 
     def _tree(self, root: Root, folder: Path) -> Tree:
         tree = self._trees.get((str(root.path), root.harness, folder))
-        return tree or Tree(root, folder, self.keepers, self._threads, self._watchers)
+        return tree or Tree(root, folder, self.keepers, self._threads, self._watchers, self._exact_turn)
 
     def _hold(self, tree: Tree) -> None:
         key = (str(tree.root.path), tree.root.harness, tree.folder)

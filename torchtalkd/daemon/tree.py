@@ -19,6 +19,7 @@ from typing import Final, TypeVar
 
 from torchtalkd import vcs
 from torchtalkd.daemon.asking import Asked, Asking, Now, Part, standing_as
+from torchtalkd.daemon.exact import Exact
 from torchtalkd.daemon.freshness import Freshness, Progress
 from torchtalkd.daemon.keepers import BuildFailed, Built, Keepers
 from torchtalkd.daemon.views import Views
@@ -56,12 +57,15 @@ class Tree:
         keepers: Keepers,
         threads: ThreadPoolExecutor,
         watchers: ThreadPoolExecutor,
+        exact_turn: asyncio.Lock,
     ) -> None:
-        """Questions run in `threads`, what waits for the tree's disk otherwise in `watchers`."""
+        """Questions run in `threads`, what waits for the tree's disk otherwise in `watchers`; of all trees
+        one is read exactly at a time, by `exact_turn`."""
         self.root = root
         self.folder = folder
         self.used = time.monotonic()
         self.fresh = Freshness(root, folder, keepers, watchers, self._built, self._at_rest)
+        self.exact = Exact(root, folder, exact_turn, lambda: None)
         self._threads = threads
         self._views = Views(folder)
         self._lane = asyncio.Lock()
@@ -204,6 +208,7 @@ class Tree:
     def _built(self, built: Built) -> None:
         self._complete = built.result.complete
         self._notice(built.result.revision)
+        self.exact.go()
 
     def _notice(self, revision: int) -> None:
         """Lets the next question see a new revision, or another index: the old one was forgotten, set

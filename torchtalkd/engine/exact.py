@@ -15,7 +15,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from torchtalkd.compilation import Commands, commands, made_folder
+from torchtalkd.compilation import Commands, commands, generate, made_folder
+from torchtalkd.compilation.generated import Standing
 from torchtalkd.compilation.made import is_unit
 from torchtalkd.conventions.values import Conventions
 from torchtalkd.engine.exact_closure import Generated, generated_headers
@@ -24,14 +25,17 @@ from torchtalkd.engine.exact_pool import Pool, Task
 from torchtalkd.engine.exact_precompiled import prune, written
 from torchtalkd.engine.exact_queue import Queue, Subject
 from torchtalkd.engine.exact_stale import Item, stale
-from torchtalkd.engine.exact_store import Reading, store, unit_of
+from torchtalkd.engine.exact_store import Reading, store, store_off, unit_of
 from torchtalkd.parse.exact import Missing
 from torchtalkd.parse.exact import recipe as reader_recipe
 from torchtalkd.readings import Diagnostic, ExactUnit
 from torchtalkd.store.database import open_view
 from torchtalkd.store.errors import NoIndex
+from torchtalkd.store.exact_rows import mask
+from torchtalkd.store.exact_view import EXACT_TOTAL
+from torchtalkd.store.view import View
 
-BATCH_SECONDS: Final = 1.5
+BATCH_SECONDS: Final = 5.0
 """After which what was read is put into the index …"""
 BATCH_FILES: Final = 60
 """… or when it is so many files."""
@@ -73,9 +77,14 @@ class ExactReading:
         folder: Path,
         conventions: Conventions,
         *,
+        trusted: str = "",
+        database: Path | None = None,
         progress: Callable[[int, int], None] | None = None,
     ) -> None:
-        """`progress` hears (files that are true now, files in all)."""
+        """`trusted`: the digest of the tree's code that may run to generate headers, '' for none; `database`:
+        a compile_commands.json that somebody named; `progress` hears (files that are true now, files in all).
+        """
+        self._trusted, self._database = trusted, database
         self.result = ExactResult()
         self._root, self._folder, self._conventions = Path(os.path.realpath(root)), folder, conventions
         self._progress = progress or (lambda _done, _total: None)
@@ -84,12 +93,15 @@ class ExactReading:
         self._paths: frozenset[str] = frozenset()
         self._generated: dict[str, Generated] = {}
         self._generated_as: object = None
+        self._standing: Standing | None = None
         self._known: Known | None = None
         self._queue: Queue | None = None
         self._ready: list[Reading] = []
         self._valid: dict[int, int] = {}
         self._gone: list[int] = []
         self._stored = time.monotonic()
+        self._urgent = False
+        """Whether something was read that should be seen at once."""
 
     @property
     def pending(self) -> int:
@@ -102,11 +114,13 @@ class ExactReading:
             reader = reader_recipe()
         except Missing as error:
             self.result.off = str(error)
+            store_off(self._folder, self._root, self.result.off)
             return False
         try:
             view = open_view(self._folder)
         except NoIndex:
             return False
+        self._generate(view)
         with view:
             before = self._known
             if before is not None and before.revision == view.revision and not self._is_generated_anew():
@@ -117,15 +131,20 @@ class ExactReading:
                 self._generated_as = self._generation()
             units = frozenset(file.path for file in view.files() if is_unit(self._conventions, file.path))
             if self._commands is None or units != self._paths or thorough:
-                self._commands = commands(self._root, self._conventions, self._made, paths=units)
+                self._commands = commands(
+                    self._root, self._conventions, self._made, paths=units, database=self._database
+                )
                 self._paths, before = units, None
-            self.result.off, self.result.notes = self._commands.off, self._commands.notes
+            said = () if self._standing is None or not self._standing.sentence else (self._standing.sentence,)
+            self.result.off, self.result.notes = self._commands.off, (*said, *self._commands.notes)
             if self.result.off:
+                store_off(self._folder, self._root, self.result.off)
                 return False
             changed = view.replaced_since(self._known.revision) if self._known is not None else 0
             root, made = str(self._root), str(self._made)
             now = known(view, self._commands, root, made, self._generated, reader, before)
             found = stale(view, now, thorough=thorough)
+            counted = view.meta(EXACT_TOTAL) == str(len(now.wanted))
         self._known = now
         if self._queue is None:
             self._queue = Queue(self._folder, reader)
@@ -133,10 +152,22 @@ class ExactReading:
         self._queue.renew(now, found, changed)
         self._valid, self._gone = found.valid, found.gone
         self.result.total = len(now.wanted)
-        if found.valid or found.gone or self._ready:
+        if found.valid or found.gone or self._ready or not counted:
             self.flush()
         self._tell()
         return bool(found.read)
+
+    def _generate(self, view: View) -> None:
+        """Has the tree's own generator make its headers, if the user trusts it and what it reads may have
+        changed: something that is no C++."""
+        if self._standing is not None and self._known is not None:
+            changed = view.replaced_since(self._known.revision)
+            others = mask(
+                f.id for f in self._known.files.values() if f.language not in ("cpp", "cuda", "objcpp")
+            )
+            if not changed & others:
+                return
+        self._standing = generate(self._root, self._conventions, self._made, self._trusted)
 
     def _generation(self) -> object:
         """What is another when something was generated anew."""
@@ -158,16 +189,16 @@ class ExactReading:
             return False
         pool.turn(queue.next_task, self._done, wait)
         self.result.peak = max(self.result.peak, pool.peak)
-        idle = not pool.busy
+        idle = not pool.busy or self._urgent
         late = time.monotonic() - self._stored > BATCH_SECONDS
         if self._ready and (idle or late or len(self._ready) >= BATCH_FILES):
             self.flush()
-        return not idle or bool(len(queue))
+        return bool(pool.busy or len(queue))
 
     def flush(self) -> None:
         """Puts what was read into the index."""
         assert self._queue is not None
-        ready, self._ready = self._ready, []
+        ready, self._ready, self._urgent = self._ready, [], False
         done = store(
             self._folder,
             self._root,
@@ -175,6 +206,7 @@ class ExactReading:
             valid=self._valid,
             gone=self._gone,
             total=self.result.total,
+            notes=self.result.notes,
         )
         self._valid, self._gone = {}, []
         self._stored = time.monotonic()
@@ -232,6 +264,7 @@ class ExactReading:
             unit = unit._replace(errors=tuple(dict.fromkeys((*unit.errors, *missing))))
         self.result.plain += answer["plain"]
         self._ready.append(Reading(item, unit, answer["plain"], "", answer["seconds"]))
+        self._urgent = self._urgent or item.wanted.path in self._queue.first
 
     def _headers(self, subject: Subject, answer: dict[str, Any]) -> None:
         assert self._queue is not None
@@ -269,13 +302,15 @@ def read_exactly(
     conventions: Conventions,
     *,
     workers: int | None = None,
+    trusted: str = "",
+    database: Path | None = None,
     opened: Collection[str] = (),
     progress: Callable[[int, int], None] | None = None,
 ) -> ExactResult:
     """Reads all that is not read exactly yet of the index in a folder, and waits for that. Raises what
     `open_view` and `open_writer` raise, WorkersFailed."""
     begun = time.monotonic()
-    reading = ExactReading(root, folder, conventions, progress=progress)
+    reading = ExactReading(root, folder, conventions, trusted=trusted, database=database, progress=progress)
     with Pool(workers or os.cpu_count() or 1) as pool:
         # What was read from a text that the index does not know yet is found again by a later refresh.
         for _ in range(MOST_ROUNDS):

@@ -3,7 +3,7 @@
 An include is taken for every file that it may mean: beside the file that it stands in, and in each folder
 that any unit looks into. So a closure may be too large, which costs a reading, and is never too small,
 which would cost the truth. Sets of files are kept as bits, so that those of a whole tree take milliseconds.
-The tests are in `tests/test_exact_closure.py`.
+The tests are in `tests/test_exact_groups.py`.
 """
 
 from __future__ import annotations
@@ -76,23 +76,21 @@ def closures(
     paths = {number: path for path, number in files.items()}
     direct = {number: resolved(paths[number], names) for number, names in includes.items() if number in paths}
     direct.update({numbers[path]: resolved(path, names) for path, names in generated.items()})
-    closed = _closed(numbers.values(), direct)
+    seen = closed(numbers.values(), direct)
     wanted = 0
     for number in open_ended:
         wanted |= 1 << number
-    anything = (
-        frozenset(number for number, bits in closed.items() if bits & wanted) if wanted else frozenset()
-    )
-    return Closures(numbers, direct, closed, first, anything)
+    anything = frozenset(number for number, bits in seen.items() if bits & wanted) if wanted else frozenset()
+    return Closures(numbers, direct, seen, first, anything)
 
 
-def _closed(numbers: Iterable[int], direct: Mapping[int, frozenset[int]]) -> dict[int, int]:
-    """Tarjan's components, which come out behind all that they lead to."""
+def closed(numbers: Iterable[int], direct: Mapping[int, frozenset[int]]) -> dict[int, int]:
+    """What each may see, itself among it, by Tarjan's components: these come out behind all they lead to."""
     order: dict[int, int] = {}
     low: dict[int, int] = {}
     stack: list[int] = []
     on_stack: set[int] = set()
-    closed: dict[int, int] = {}
+    found: dict[int, int] = {}
     for start in numbers:
         if start in order:
             continue
@@ -116,8 +114,8 @@ def _closed(numbers: Iterable[int], direct: Mapping[int, frozenset[int]]) -> dic
                 if work:
                     low[work[-1][0]] = min(low[work[-1][0]], low[node])
                 if low[node] == order[node]:
-                    _close(node, stack, on_stack, direct, closed)
-    return closed
+                    _close(node, stack, on_stack, direct, found)
+    return found
 
 
 def _close(

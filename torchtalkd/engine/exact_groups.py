@@ -3,15 +3,15 @@
 A unit must mean with it what it means without. So it holds only what every unit of its group includes by
 itself, directly or not, and units are parted until little else is left: where a header that some of them
 include and others do not would save the most. No unit sees a declaration that it did not ask for, and
-nothing has to be known about any tree. Left out are headers that are not guarded and that several files
-include, with all that include them: they would be read twice. Pure; the tests are in
+nothing has to be known about any tree. A header without a guard is never included by itself: it would be
+read once more by each unit. Pure; the tests are in
 `tests/test_exact_groups.py`.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
 from torchtalkd.engine.exact_closure import Closures, members
@@ -37,18 +37,14 @@ class Group(NamedTuple):
 
 
 def groups(
-    units: Sequence[str], known: Closures, sizes: Mapping[int, int], without: Iterable[int] = ()
+    units: Sequence[str], known: Closures, sizes: Mapping[int, int], unguarded: int = 0
 ) -> list[Group]:
-    """Parts units that have the same arguments. `sizes`: of each file, in bytes; `without`: files that
-    must not be in a precompiled header, nor what includes them."""
+    """Parts units that have the same arguments. `known`: what is included for certain; `sizes`: of each
+    file, in bytes; `unguarded`: files that are read again each time they are included, as bits."""
     there = [unit for unit in units if unit in known.numbers]
     if not there:
         return []
-    bad = 0
-    for number in without:
-        bad |= 1 << number
-    kept_out = including(known, bad)
-    patterns, where = _patterns(there, known, sizes, kept_out)
+    patterns, where = _patterns(there, known, sizes)
     parted: list[int] = []
     _part((1 << len(there)) - 1, patterns, parted)
     found = []
@@ -61,11 +57,11 @@ def groups(
         worth = sum(sizes.get(n, 0) for n in members(common))
         if len(chosen) < LEAST_UNITS or worth * (len(chosen) - BUILD) < LEAST_GAIN:
             common = 0
-        found.append(Group(chosen, tuple(entries(chosen, common, known)), common))
+        found.append(Group(chosen, tuple(entries(chosen, common, known, unguarded)), common))
     return found
 
 
-def entries(units: Sequence[str], common: int, known: Closures) -> list[str]:
+def entries(units: Sequence[str], common: int, known: Closures, unguarded: int) -> list[str]:
     """The headers that bring in all of `common`: those that units name themselves first, by how many, for
     they are certainly meant; then what no other brings."""
     paths = {number: path for path, number in known.numbers.items()}
@@ -73,7 +69,7 @@ def entries(units: Sequence[str], common: int, known: Closures) -> list[str]:
     for unit in units:
         named.update(n for n in known.direct.get(known.numbers[unit], ()) if common >> n & 1)
     chosen: list[int] = []
-    covered = 0
+    covered = unguarded
     # One that many name and another brings is left out: the text stays short.
     for number, _ in sorted(
         named.items(), key=lambda one: (-known.closed[one[0]].bit_count(), paths[one[0]])
@@ -89,15 +85,6 @@ def entries(units: Sequence[str], common: int, known: Closures) -> list[str]:
     return [paths[number] for number in chosen]
 
 
-def unguarded_twice(known: Closures, unguarded: Iterable[int]) -> list[int]:
-    """The unguarded files that more than one file includes."""
-    wanted = frozenset(unguarded)
-    included: Counter[int] = Counter()
-    for names in known.direct.values():
-        included.update(names & wanted)
-    return [number for number, count in included.items() if count > 1]
-
-
 def including(known: Closures, wanted: int) -> int:
     """All files that may see one of some, these among them, as bits."""
     found = wanted
@@ -109,13 +96,13 @@ def including(known: Closures, wanted: int) -> int:
 
 
 def _patterns(
-    units: Sequence[str], known: Closures, sizes: Mapping[int, int], kept_out: int
+    units: Sequence[str], known: Closures, sizes: Mapping[int, int]
 ) -> tuple[list[tuple[int, int]], dict[int, int]]:
     """(units as bits, bytes of the headers that exactly these include) and header → its units."""
     where: dict[int, int] = {}
     for n, unit in enumerate(units):
         number = known.numbers[unit]
-        for header in members(known.closed[number] & ~(1 << number) & ~kept_out):
+        for header in members(known.closed[number] & ~(1 << number)):
             where[header] = where.get(header, 0) | 1 << n
     weights: Counter[int] = Counter()
     for header, pattern in where.items():

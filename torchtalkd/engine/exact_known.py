@@ -2,7 +2,7 @@
 
 A translation unit is read with its first command; of several variants one is enough to know what its
 bodies mean. A header's inline bodies are read with the arguments of most of the units that may see it.
-The tests are in `tests/test_exact_known.py`.
+The tests are in `tests/test_exact_reading.py`.
 """
 
 from __future__ import annotations

@@ -85,6 +85,12 @@ class Pool:
         """Also waits for a descriptor; `heard` is called when it can be read."""
         self._selector.register(descriptor, selectors.EVENT_READ, heard)
 
+    def rest(self) -> None:
+        """Ends the processes that have nothing to do."""
+        for worker in list(self._workers):
+            if worker.task is None:
+                self._end(worker)
+
     def turn(self, next_task: Next, done: Done, wait: float) -> None:
         """Gives tasks to processes that have none, and waits up to `wait` seconds for something to happen.
         Raises WorkersFailed."""

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -18,15 +17,11 @@ from pathlib import Path
 from typing import Any, Final
 
 from torchtalkd.compilation.values import BESIDE
+from torchtalkd.engine.exact_certain import Certain
 from torchtalkd.engine.exact_closure import Closures, members
-from torchtalkd.engine.exact_groups import Group, groups, unguarded_twice
+from torchtalkd.engine.exact_groups import Group, groups
 from torchtalkd.engine.exact_known import Known
 
-_GUARD: Final = re.compile(
-    rb"\A(?:\s|//[^\n]*\n|/\*.*?\*/)*#[ \t]*(?:ifndef[ \t]+(\w+)|if[ \t]+!?[ \t]*defined[ \t(]*(\w+))",
-    re.DOTALL,
-)
-_ONCE: Final = re.compile(rb"^[ \t]*#[ \t]*pragma[ \t]+once\b", re.MULTILINE)
 HEADERS: Final = "precompiled"
 """The folder beside an index, in that of what is made for exact reading."""
 
@@ -51,21 +46,17 @@ class Precompiled:
         return any(error[3] for error in self.errors)
 
 
-def precompiled(
-    known: Known, folder: Path, reader: str, without: Iterable[int], units: Iterable[str] | None = None
-) -> list[Precompiled]:
-    """Those of all units that are to be read, or of some. `without`: files that no precompiled header may
-    have in it for the time being."""
+def precompiled(known: Known, sure: Certain, folder: Path, reader: str) -> list[Precompiled]:
+    """Those of all units that are to be read."""
     by_arguments: dict[tuple[str, ...], list[str]] = {}
-    for path in sorted(known.wanted) if units is None else sorted(units):
+    for path in sorted(known.wanted):
         wanted = known.wanted[path]
         if not wanted.header:
             by_arguments.setdefault(wanted.arguments, []).append(path)
-    left_out = [*unguarded_twice(known.closures, unguarded(known)), *without]
     return [
         made(known, folder, reader, arguments, group)
         for arguments, paths in by_arguments.items()
-        for group in groups(paths, known.closures, known.sizes, left_out)
+        for group in groups(paths, sure.closures, known.sizes, sure.unguarded)
         if group.headers
     ]
 
@@ -106,40 +97,6 @@ def prune(folder: Path, kept: Iterable[Precompiled]) -> None:
         for path in (folder / BESIDE / HEADERS).iterdir():
             if path.name.partition(".")[0] not in names:
                 path.unlink(missing_ok=True)
-
-
-def unguarded(known: Known) -> list[int]:
-    """The headers that are read once more each time they are included."""
-    found = []
-    for path, number in known.closures.numbers.items():
-        if path in known.generated or (path in known.wanted and not known.wanted[path].header):
-            continue
-        if known.files[path].language in ("cpp", "cuda") and not _is_guarded(known, path):
-            found.append(number)
-    return found
-
-
-_guarded: dict[tuple[str, str], bool] = {}
-
-
-def _is_guarded(known: Known, path: str) -> bool:
-    asked = (path, known.files[path].digest)
-    if asked not in _guarded:
-        try:
-            with open(_absolute(known, path), "rb") as file:
-                data = file.read(1 << 16)
-        except OSError:
-            return True  # It has gone; whatever includes it is read again.
-        _guarded[asked] = bool(_ONCE.search(data) or _defines_guard(data))
-    return _guarded[asked]
-
-
-def _defines_guard(data: bytes) -> bool:
-    match = _GUARD.match(data)
-    if match is None:
-        return False
-    name = match.group(1) or match.group(2)
-    return re.search(rb"#[ \t]*define[ \t]+" + re.escape(name) + rb"\b", data[match.end() :]) is not None
 
 
 def _closure(known: Closures, group: Group) -> int:

@@ -13,7 +13,8 @@ from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from torchtalkd.compilation.values import BESIDE
+from torchtalkd.compilation.values import BESIDE, made_folder
+from torchtalkd.engine.exact_certain import Certain, certain, texts
 from torchtalkd.engine.exact_groups import BUILD, Group, entries, including
 from torchtalkd.engine.exact_known import Known
 from torchtalkd.engine.exact_pool import Task
@@ -53,12 +54,15 @@ class Queue:
     def __init__(self, folder: Path, reader: str) -> None:
         self._folder, self._reader = folder, reader
         self._known: Known | None = None
+        self._sure: Certain | None = None
         self._headers: list[Precompiled] | None = None
         self._waiting: dict[str, Item] = {}
         self._urgent: list[str] = []
         self._batches: list[tuple[tuple[str, ...], tuple[str, ...]]] = []
         self._apart: list[tuple[Item, ...]] = []
         self._flying: dict[str, Item] = {}
+        self.first: frozenset[str] = frozenset()
+        """Files that are read before all others: open, or edited."""
         self.opened: frozenset[str] = frozenset()
         """Files that an editor has open."""
 
@@ -82,18 +86,28 @@ class Queue:
         folders = {posixpath.dirname(path) for path in first}
         # A whole tree that is read for the first time has no file that is near another.
         near = [path for path in sorted(self._waiting) if posixpath.dirname(path) in folders]
+        self.first = frozenset(first)
         self._urgent = list(dict.fromkeys(first + (near if len(near) < len(self._waiting) else [])))
         self._batches = umbrellas(
             known, (path for path, item in self._waiting.items() if item.wanted.header), UMBRELLA
         )
         if self._headers is None and len(self._waiting) > _ALONE:
-            self._headers = precompiled(known, self._folder, self._reader, ())
+            self._headers = precompiled(known, self._certain(known), self._folder, self._reader)
         elif changed and self._headers:
             self._headers = [self._without(one, changed) for one in self._headers]
+
+    def _certain(self, known: Known) -> Certain:
+        """What is included for certain. Reads all texts of C++: 3 s for PyTorch."""
+        if self._sure is None:
+            paths = [path for path, file in known.files.items() if file.language in ("cpp", "cuda")]
+            found = texts(known, [*paths, *known.generated])
+            self._sure = certain(known, found, str(made_folder(self._folder)))
+        return self._sure
 
     def _without(self, one: Precompiled, changed: int) -> Precompiled:
         known, group = self._known, one.group
         assert known is not None
+        assert self._sure is not None
         if one.state == "building" or not group.common & changed:
             return one
         kept = group.common & ~including(known.closures, changed)
@@ -102,7 +116,9 @@ class Queue:
         rest = weight(known, kept)
         if BUILD * rest + waiting * (whole - rest) < BUILD * whole:
             there = [unit for unit in group.units if unit in known.closures.numbers]
-            group = Group(group.units, tuple(entries(there, kept, known.closures)), kept)
+            group = Group(
+                group.units, tuple(entries(there, kept, self._sure.closures, self._sure.unguarded)), kept
+            )
         return made(known, self._folder, self._reader, one.arguments, group)
 
     # -- tasks
@@ -113,12 +129,13 @@ class Queue:
             path = self._urgent.pop(0)
             item = self._waiting.get(path)
             if item is not None:
-                return self._headers_task((item,)) if item.wanted.header else self._unit_task(item)
+                return self._headers_task((item,)) if item.wanted.header else self.task_of(item)
         if urgent:
             return None
-        return self._precompile_task() or self._ready_task() or self._umbrella_task() or self._any_task()
+        return self.next_precompiled() or self._ready_task() or self._umbrella_task() or self._any_task()
 
-    def _precompile_task(self) -> Task | None:
+    def next_precompiled(self) -> Task | None:
+        """A precompiled header that is wanted."""
         for one in self._headers or ():
             if one.state != "wanted" or not one.group.headers:
                 continue
@@ -144,7 +161,7 @@ class Queue:
                 for path in one.group.units:
                     item = self._waiting.get(path)
                     if item is not None and not item.wanted.header:
-                        return self._unit_task(item)
+                        return self.task_of(item)
         return None
 
     def _umbrella_task(self) -> Task | None:
@@ -162,10 +179,11 @@ class Queue:
         coming = {path for one in self._headers or () if one.state == "building" for path in one.group.units}
         for path, item in self._waiting.items():
             if path not in coming:
-                return self._headers_task((item,)) if item.wanted.header else self._unit_task(item)
+                return self._headers_task((item,)) if item.wanted.header else self.task_of(item)
         return None
 
-    def _unit_task(self, item: Item) -> Task:
+    def task_of(self, item: Item) -> Task:
+        """The task that reads a unit, with the precompiled header that serves it."""
         path = item.wanted.path
         self._take((item,))
         shared = self._shared(item)
@@ -208,7 +226,11 @@ class Queue:
         """The precompiled header that serves a unit best: the largest that has nothing in it that the unit
         does not include by itself."""
         assert self._known is not None
-        closure = self._known.closures.closed[item.wanted.number]
+        if self._sure is None:
+            return None
+        number = item.wanted.number
+        # What it included when that was looked at, and still does.
+        closure = self._sure.closures.closed.get(number, 0) & self._known.closures.closed.get(number, 0)
         fitting = [
             one
             for one in self._headers or ()
@@ -242,6 +264,7 @@ class Queue:
         was tried before, or there is no other."""
         known = self._known
         assert known is not None
+        assert self._sure is not None
         one.tries += 1
         bad = 0
         for path, _, _, missing in errors:
@@ -252,7 +275,9 @@ class Queue:
         if not bad or one.tries > MOST_TRIES or kept == one.group.common or not self._headers:
             return False
         there = [unit for unit in one.group.units if unit in known.closures.numbers]
-        group = Group(one.group.units, tuple(entries(there, kept, known.closures)), kept)
+        group = Group(
+            one.group.units, tuple(entries(there, kept, self._sure.closures, self._sure.unguarded)), kept
+        )
         other = made(known, self._folder, self._reader, one.arguments, group)
         other.tries = one.tries
         self._headers[self._headers.index(one)] = other

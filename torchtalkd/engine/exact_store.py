@@ -61,6 +61,7 @@ def store(
     valid: Mapping[int, int] | None = None,
     gone: Iterable[int] = (),
     total: int,
+    notes: Sequence[str] = (),
 ) -> Stored:
     """One revision. Raises what `open_view` and `open_writer` raise but Locked."""
     rows: list[ExactRows] = []
@@ -73,8 +74,18 @@ def store(
             else:
                 late.append(reading.item)
     with _writing(folder, root) as writer:
-        revision = writer.put_exact(rows, valid or {}, gone, {EXACT_TOTAL: str(total)})
+        meta = {EXACT_TOTAL: str(total), "exact_notes": "\n".join(notes), "exact_off": ""}
+        revision = writer.put_exact(rows, valid or {}, gone, meta)
     return Stored(revision, late)
+
+
+def store_off(folder: Path, root: Path, off: str) -> None:
+    """Notes why nothing is read exactly, for `status`. Raises as `store`."""
+    with open_view(folder) as view:
+        if view.meta("exact_off") == off:
+            return
+    with _writing(folder, root) as writer:
+        writer.put_exact((), {}, (), {"exact_off": off})
 
 
 def unit_of(raw: Sequence[Any]) -> ExactUnit:

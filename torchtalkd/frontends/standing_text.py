@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
+from torchtalkd.frontends.counted import counted
 from torchtalkd.queries.answers import Answer, External, Standing
 
 
@@ -16,7 +17,9 @@ def standing_words(standing: Standing) -> Iterable[str]:
         yield f"commit {standing.commit[:10]}" + (f" on {standing.branch}" if standing.branch else "")
     if standing.waiting or not standing.complete:
         waiting = (
-            f"{standing.waiting} files still to be read" if standing.waiting else "some files are not read"
+            f"{counted(standing.waiting, 'file')} still to be read"
+            if standing.waiting
+            else "some files are not read"
         )
         yield f"INCOMPLETE: {waiting}"
 

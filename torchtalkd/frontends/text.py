@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from textwrap import wrap
 from typing import Final, NamedTuple
 
+from torchtalkd.frontends.counted import counted
+from torchtalkd.frontends.exact_text import exact_lines
 from torchtalkd.frontends.standing_text import external_text, root_lines, standing_words, unread_lines
 from torchtalkd.queries.answers import (
     ROLES,
@@ -368,20 +370,22 @@ def _overloads(items: Sequence[Item], families: Sequence[frozenset[str]]) -> str
 
 def _status(answer: StatusAnswer) -> str:
     version = f" {answer.version}" if answer.version else ""
-    head = f"{answer.root} · {answer.harness}{version} · {answer.files} files"
+    head = f"{answer.root} · {answer.harness}{version} · {counted(answer.files, 'file')}"
     lines = [" · ".join((head, *standing_words(answer.standing)))]
     if answer.counts:
-        counted = [f"{count} {kind.replace('_', ' ')}" for kind, count in answer.counts.items()]
-        lines.extend(wrap("definitions: " + ", ".join(counted), _WIDTH, subsequent_indent="  "))
+        sorts = [f"{count} {kind.replace('_', ' ')}" for kind, count in answer.counts.items()]
+        lines.extend(wrap("definitions: " + ", ".join(sorts), _WIDTH, subsequent_indent="  "))
     for taken in answer.external:
         lines.extend(wrap(external_text(taken), _WIDTH, subsequent_indent="  "))
+    if answer.exact is not None:
+        lines.extend(exact_lines(answer.exact))
     lines.append(f"waiting: {answer.standing.waiting}; problems: {answer.problems}")
     for file, line, kind, message in answer.problem_samples:
         place = f"{file}:{line}" if line else file
         lines.append(f"  {place}  {kind}: {message}")
     left = answer.problems - len(answer.problem_samples)
     if left > 0 and answer.problem_samples:
-        lines.append(f"  … {left} more problems")
+        lines.append(f"  … {counted(left, 'more problem')}")
     return "\n".join(printable(line)[:LONGEST_LINE] for line in lines)
 
 

@@ -17,7 +17,6 @@ from torchtalkd.facts import File, FiledDefinition, FiledReference
 from torchtalkd.link import (
     autograd,
     functions,
-    includes,
     members_of,
     seen,
     structured,
@@ -25,6 +24,7 @@ from torchtalkd.link import (
 )
 from torchtalkd.link.arity import of_arity, takes
 from torchtalkd.link.generated_names import Generated, generated
+from torchtalkd.link.given_names import macros_at, macros_in_sight, unaliased
 from torchtalkd.link.scopes import scopes_of
 from torchtalkd.link.source import Evidence, Facts
 from torchtalkd.link.tensor_methods import method_of_tensor, operator_takes
@@ -57,7 +57,7 @@ def meaning(facts: Facts, reference: FiledReference, owner: FiledDefinition | No
     kept: dict[tuple[int, str, str, str, str, int], Meaning] = facts.kept.setdefault("meanings", {})
     fact = reference.fact
     if keys.space(fact.key) == _MACRO:
-        macros = _macros(facts, fact.key, reference.file, fact.line)
+        macros = macros_at(facts, fact.key, reference.file, fact.line)
         if macros:
             return _of_macros(macros)
     scopes = scopes_of(facts, reference, owner)
@@ -81,7 +81,7 @@ def _meaning(
     else:
         key = fact.key
         if "::" not in fact.name and fact.kind == "call":
-            macros = _in_sight(facts, keys.macro(last), file)
+            macros = macros_in_sight(facts, keys.macro(last), file)
             if macros:
                 return _of_macros(macros)
     unknown = not facts.count(key, 1) and not facts.count(keys.op(last), 1)
@@ -94,6 +94,10 @@ def _meaning(
     stub = stubs.meant(facts, fact.name, scopes, file)
     if stub:
         return Meaning("stub", stub_places(facts, stub), name=stub)
+    in_full = unaliased(facts, fact.name, file) if "::" in fact.name else ""
+    if in_full:
+        reference = reference._replace(fact=fact._replace(name=in_full))
+        fact = reference.fact
     return (
         _looked_up(facts, fact.name, scopes, file, fact.arguments)
         or _of_class(facts, fact.name, [made] if made else scopes, fact.arguments)
@@ -107,34 +111,10 @@ def _meaning(
 # -- macros
 
 
-def _macros(facts: Facts, key: str, file: File, line: int) -> list[FiledDefinition]:
-    """The macros of a name that hold at a line: of the file's own the last one before it, or its variants
-    under an #if each; else those of other files."""
-    found = [d for d in facts.of_kind(key, "macro") if functions.visible(d, file)]
-    own = [d for d in found if d.file.id == file.id]
-    before = sorted((d for d in own if d.fact.line <= line), key=lambda d: d.fact.line)
-    if before and not before[-1].fact.guard:
-        return before[-1:]
-    return before or own or found
-
-
 def _of_macros(macros: Sequence[FiledDefinition]) -> Meaning:
     """Several of one file are variants of one, each under its #if."""
     one = len({d.file.id for d in macros}) == 1
     return Meaning("macro", tuple(macros), "unique" if one else "candidate")
-
-
-def _in_sight(facts: Facts, key: str, file: File) -> list[FiledDefinition]:
-    """The macros of a name in a file or in what it includes itself: a macro called like a function
-    hides it there, and nowhere else."""
-    if not facts.count(key, 1):
-        return []
-    found = [d for d in facts.of_kind(key, "macro") if d.file.role != "template"]
-    own = [d for d in found if d.file.id == file.id]
-    if own or not found:
-        return own
-    written = [r.fact.name for r in facts.references_of_kind(file, "include")]
-    return [d for d in found if any(includes.may_mean(w, file.path, d.file.path) for w in written)]
 
 
 # -- functions
@@ -254,6 +234,9 @@ def _bodies_first(several: Sequence[FiledDefinition]) -> list[FiledDefinition]:
 def _of(sort: Sort, ends: Sequence[FiledDefinition]) -> Meaning:
     """What one name that look-up found means."""
     evidence = functions.as_links(ends, "unique")[0].evidence
+    if ends[0].fact.name.startswith("std::"):
+        # The tree adds overloads for its own types to a library that has the others.
+        return Meaning(sort, tuple(ends), "candidate", candidates=len(ends) + 1)
     return Meaning(sort, tuple(ends), evidence, candidates=1 if evidence == "unique" else len(ends))
 
 

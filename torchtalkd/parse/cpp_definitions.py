@@ -236,6 +236,23 @@ def construction(collector: Collector, scope: Scope, captures: Captures) -> None
         )
 
 
+def namespace_alias(collector: Collector, scope: Scope, captures: Captures) -> None:
+    """`namespace F = torch::nn::functional;`"""
+    node = captures["name"][0]
+    name, meant = collector.slice(node), collector.slice(captures["scope"][-1])
+    if name != meant:
+        full, end = scope.prefix + name, captures["scope"][-1].end_byte
+        collector.define(
+            "alias",
+            keys.cpp(name),
+            full,
+            node.start_byte,
+            end,
+            scope=scope.ordinal,
+            detail={"namespace": "".join(meant.split())},
+        )
+
+
 def default_construction(collector: Collector, scope: Scope, captures: Captures) -> None:
     """`Guard guard;` in a body: a call of the constructor without arguments."""
     if scope.body:

@@ -42,7 +42,7 @@ Chunk = tuple[int, Scope, tuple[int, int] | None, str]
 
 _CALL: Final = 6
 _METHOD: Final = 7
-_LAUNCH: Final = 15
+_LAUNCH: Final = 16
 """Positions of patterns in queries/cpp.scm, and of the one of cuda.scm behind them."""
 _HANDLERS: Final[dict[int, Callable[[Collector, Scope, Captures], Scope | None]]] = {
     0: cpp_definitions.namespace,
@@ -58,6 +58,7 @@ _HANDLERS: Final[dict[int, Callable[[Collector, Scope, Captures], Scope | None]]
     12: cpp_definitions.function,
     13: cpp_definitions.default_construction,
     14: cpp_definitions.initializer,
+    15: cpp_definitions.namespace_alias,
 }
 
 

@@ -149,6 +149,8 @@ class Walk:
 
     def _named(self, cursor: Cursor, meant: Cursor) -> None:
         opened = self._open[-1]
+        if not self._names.where(cursor)[0]:
+            return  # A conversion that nobody wrote: the call's own place is taken in the end.
         waiting = opened.calls.get(meant.data[0])
         kind: ExactKind = waiting.pop()[0] if waiting else "address"
         self._site(opened, kind, cursor, meant)

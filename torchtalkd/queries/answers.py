@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Final, Self
 
 from torchtalkd import keys
+from torchtalkd.queries.exact_standing import ExactStanding
 from torchtalkd.store.view import View
 
 ROLES: Final = (
@@ -269,6 +270,7 @@ class StatusAnswer:
     """Some of them: file, line, kind, message."""
     external: tuple[External, ...] = ()
     """For each framework that the tree depends on, what it takes from it."""
+    exact: ExactStanding | None = None
 
     @property
     def waiting(self) -> int:
@@ -317,6 +319,7 @@ def as_json(answer: Answer | StatusAnswer) -> dict[str, Any]:
             "version": answer.version,
             **standing_json(answer.standing),
             "by_name": {"files": answer.files, "waiting": answer.standing.waiting},
+            "exact": asdict(answer.exact) if answer.exact is not None else None,
             "counts": dict(answer.counts),
             "problems": answer.problems,
             "problem_samples": [

@@ -93,7 +93,8 @@ def ends(
     meant = meaning.meaning(view, reference, body)
     exact = exact_ends(view, reference, body) if meant.sort not in _BY_NAME_ALONE else None
     if exact is not None:
-        yield from exact
+        launches = reference.fact.kind == "launch"
+        yield from (e._replace(hop="launch") if launches and e.hop == "call" else e for e in exact)
     else:
         yield from ends_by_name(view, reference, body, crowded=crowded)
 

@@ -69,8 +69,12 @@ def _callers(view: View, node: FiledDefinition, python: bool, crowded: bool) -> 
     if kind == "macro":
         yield from _uses(view, node)
         return
-    yield from exact_callers(view, node)
-    yield from _by_reference(view, _references(view, node), node, crowded)
+    exact = list(exact_callers(view, node))
+    yield from exact
+    # Where a compiler says so already, no name needs a look.
+    known = {(edge.other.id, edge.line) for edge in exact if edge.evidence == "exact"}
+    references = _references(view, node)
+    yield from _by_reference(view, (r for r in references if not _is_known(r, known)), node, crowded)
     yield from _through_stubs(view, node)
     yield from kernel_edges(view, node)
     if python:
@@ -78,6 +82,11 @@ def _callers(view: View, node: FiledDefinition, python: bool, crowded: bool) -> 
 
 
 # -- functions
+
+
+def _is_known(reference: FiledReference, known: set[tuple[int, int]]) -> bool:
+    """Whether a call is one of those that were read exactly; of a launch the name says that it is one."""
+    return reference.fact.kind != "launch" and (reference.owner, reference.fact.line) in known
 
 
 def _references(view: View, node: FiledDefinition) -> Iterator[FiledReference]:

@@ -12,8 +12,9 @@ from typing import Final
 
 from torchtalkd import keys
 from torchtalkd.facts import ExactKind, ExactReference, FiledDefinition, FiledReference
-from torchtalkd.link import functions, members_of
+from torchtalkd.link import functions, members_of, overload, stubs
 from torchtalkd.link.generated_names import generated
+from torchtalkd.link.source import Evidence
 from torchtalkd.queries.edges import Edge, Hop, packet_node
 from torchtalkd.store.view import View
 
@@ -32,10 +33,17 @@ def exact_callees(view: View, body: FiledDefinition) -> Iterator[Edge]:
     compiler places at the macro's use, is left to that (`exact_behind`)."""
     if not view.exact_share().read:
         return
-    uses = {(r.fact.line, r.fact.column) for r in view.inside(body) if r.fact.kind == "macro"}
-    for reference in view.exact_in(body) or ():
-        if (reference.line, reference.column) not in uses:
-            yield from _ends(view, reference, body)
+    left = set()
+    for reference in view.inside(body):
+        fact = reference.fact
+        if fact.kind == "macro":
+            left.add((fact.line, fact.column))
+        elif fact.kind == "call" and stubs.is_stub(view, fact.key):
+            # The call operator of the stub's class, at the parenthesis: the stub has edges of its own.
+            left.add((fact.line, fact.column + len(fact.name.encode())))
+    for read in view.exact_in(body) or ():
+        if (read.line, read.column) not in left:
+            yield from _ends(view, read, body)
 
 
 def exact_behind(view: View, line: int, column: int, body: FiledDefinition) -> list[Edge] | None:
@@ -51,19 +59,19 @@ def exact_callers(view: View, node: FiledDefinition) -> Iterator[Edge]:
     if not view.exact_share().read:
         return
     in_macros = _macro_sites(view, node)
-    for around, reference in view.exact_to(node):
+    for around, reference in _to(view, node):
         if (around.file.id, reference.line, reference.column) not in in_macros:
             yield Edge(around, _HOPS[reference.kind], "exact", *_place(around, reference))
     if not members_of.is_method(view, node):
         return
     for above in members_of.overridden(view, node):
-        for around, reference in view.exact_to(above):
+        for around, reference in _to(view, above):
             if reference.kind == "virtual":
                 yield Edge(around, "virtual", "candidate", *_place(around, reference))
     cls = members_of.class_of(view, node)
     if keys.last(node.fact.key) == members_of.CALL:
         for made in members_of.constructors(view, cls):
-            for around, reference in view.exact_to(made):
+            for around, reference in _to(view, made):
                 if reference.kind == "construct":
                     yield Edge(around, "functor", "unique", *_place(around, reference))
 
@@ -75,8 +83,11 @@ def exact_ends(view: View, reference: FiledReference, body: FiledDefinition) -> 
     # A name as written begins with its qualifier, the compiler's token is behind that.
     column = min((one.column for one in there if one.column >= fact.column), default=-1)
     if column < 0:
-        return None
-    return [edge for one in there if one.column == column for edge in _ends(view, one, body)]
+        # An object that is called: its operator stands at the parenthesis.
+        there = _tokens(view, body).get((fact.line, members_of.CALL), ())
+        column = fact.column + len(fact.name.encode())
+    found = [one for one in there if one.column == column]
+    return [edge for one in found for edge in _ends(view, one, body)] if found else None
 
 
 def _tokens(view: View, body: FiledDefinition) -> dict[tuple[int, str], list[ExactReference]]:
@@ -89,6 +100,33 @@ def _tokens(view: View, body: FiledDefinition) -> dict[tuple[int, str], list[Exa
         found = kept[body.id] = {}
         for reference in view.exact_in(body) or ():
             found.setdefault((reference.line, keys.cpp_last(reference.name)), []).append(reference)
+    return found
+
+
+def _to(view: View, node: FiledDefinition) -> Iterator[tuple[FiledDefinition, ExactReference]]:
+    """The exact references to a function: to its body, and to what declares it, where the reading of the
+    body is still to come."""
+    yield from view.exact_to(node)
+    for other in view.named(node.fact.key, node.fact.name) if not node.fact.declares else ():
+        if other.fact.declares and any(body.id == node.id for body in bodies_of(view, other)):
+            yield from view.exact_to(other)
+
+
+def bodies_of(view: View, declared: FiledDefinition) -> list[FiledDefinition]:
+    """The bodies that a declaration may have: of equal parameters, else all of its name."""
+    if not declared.fact.declares:
+        return [declared]
+    kept: dict[int, list[FiledDefinition]] = view.kept.setdefault("bodies_of", {})
+    found = kept.get(declared.id)
+    if found is None:
+        bodies = [
+            d
+            for d in view.named(declared.fact.key, declared.fact.name)
+            if d.fact.kind == declared.fact.kind and not d.fact.declares
+        ]
+        types = overload.parameter_types(declared.fact.signature)
+        equal = [d for d in bodies if overload.parameter_types(d.fact.signature) == types]
+        found = kept[declared.id] = equal or bodies or [declared]
     return found
 
 
@@ -118,7 +156,10 @@ def _ends(view: View, reference: ExactReference, body: FiledDefinition) -> Itera
     place = _place(body, reference)
     target = view.definition(reference.target) if reference.target >= 0 else None
     if target is not None:
-        yield Edge(target, _HOPS[reference.kind], "exact", *place)
+        bodies = bodies_of(view, target)
+        for end in bodies:
+            evidence: Evidence = "exact" if len(bodies) == 1 else "candidate"
+            yield Edge(end, _HOPS[reference.kind], evidence, *place, candidates=len(bodies))
         if reference.kind == "virtual":
             for other in members_of.overriders(view, target):
                 yield Edge(other, "virtual", "candidate", *place)

@@ -39,6 +39,10 @@ def python_callers(view: View, node: FiledDefinition) -> Iterator[Edge]:
         wanted += view.references(keys.attr(last))
     elif node.fact.scope >= 0:
         wanted += (r for r in view.references(keys.attr(last)) if r.fact.name == _SELF + last)
+    cls = view.scope(node) if last == "__init__" else None
+    if cls is not None:
+        # Who makes an object names its class.
+        wanted += view.references(cls.fact.key)
     for reference in wanted:
         owner = owner_of(view, reference) if reference.fact.kind in _CALLS else None
         if owner is not None:

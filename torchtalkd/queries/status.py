@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from torchtalkd.queries.answers import StatusAnswer, standing
+from torchtalkd.queries.exact_standing import exact_standing
 from torchtalkd.queries.external import external
 from torchtalkd.store.view import View
 
@@ -24,5 +25,6 @@ def status(view: View) -> StatusAnswer:
         counts=dict(sorted(counts.items(), key=lambda pair: -pair[1])),
         problems=problems,
         external=tuple(external(view)),
+        exact=exact_standing(view),
         problem_samples=tuple((path, p.line, p.kind, p.message) for path, p in view.problems(SAMPLES)),
     )

@@ -3,7 +3,8 @@
 After a save one file of ten thousand is another; a view that begins with what its predecessor has
 read answers the next question as quickly as the last one. Facts are owned by files, so what must be
 read again is known: the rows of changed files, and the keys that stand, or stood, in them. What
-queries derive is forgotten, except what comes of one space alone, of its names or of its definitions,
+queries derive is forgotten, except where no file changed (a revision that only a compiler's reading made),
+and except what comes of one space alone, of its names or of its definitions,
 where nothing of that has changed. The tests are in
 `tests/test_carry.py`, which compares everything that is carried with what a fresh view reads.
 """
@@ -24,6 +25,9 @@ MOST_FILES: Final = 50
 MOST_KEYS: Final = 200_000
 """Keys that a view has looked up, beyond which it begins anew: names that nobody asks for any more would
 be carried for ever."""
+
+_OF_A_REVISION: Final = frozenset({"overlaid", "mcp_status"})
+"""What is kept with a view and says which it is of; so does what begins with `exact`."""
 
 _SAME = ("birth", "harness", "fingerprint", "rules")
 """Values of the meta table on which what is read may depend; `birth` is another for each first build."""
@@ -57,6 +61,13 @@ def carry(former: Any, view: Any) -> bool:
     }
     for name in ("_packed", "_scopes", "_in_file"):
         setattr(view, name, {n: found for n, found in getattr(former, name).items() if n not in changed})
+    if not changed:
+        # Only what a compiler read is more.
+        view.kept = {
+            name: value
+            for name, value in former.kept.items()
+            if name not in _OF_A_REVISION and not name.startswith("exact")
+        }
     moved = _carry_keys(former, view, moving)
     view.kept_of_names = {
         asked: value for asked, value in former.kept_of_names.items() if asked[0] not in moved

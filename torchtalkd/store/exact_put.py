@@ -1,4 +1,4 @@
-"""Writes exact readings. `Writer` calls it; the tests are in `tests/test_exact_view.py`."""
+"""Writes exact readings. `Writer` calls it; the tests are in `tests/test_exact_reading.py`."""
 
 from __future__ import annotations
 

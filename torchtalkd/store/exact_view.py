@@ -4,7 +4,7 @@ A body's rows are true as long as the lines of the body are the same (its digest
 unit may include, but the unit's own, was replaced or has gone since the reading. So an edit elsewhere in
 the file moves them along, an edit inside drops that body, and a saved header drops all that may see it,
 until they are read again. Invariant: no place of an older text is answered.
-The tests are in `tests/test_exact_view.py`.
+The tests are in `tests/test_exact_reading.py`.
 """
 
 from __future__ import annotations

@@ -89,6 +89,8 @@ def compile_lines(found: Report) -> Iterator[str]:
     if cuda.where:
         lacking = f"; without {', '.join(cuda.missing)}" if cuda.missing else ""
         yield f"CUDA: {cuda.version or 'headers'} from {cuda.where}{lacking}"
+        if cuda.note:
+            yield f"  {cuda.note}"
     elif count := found.left_out.get("cuda"):
         brings = "a CUDA toolkit, or `pip install 'torchtalkd[cuda]'`, brings them"
         yield f"CUDA: no headers, so {count:,} units are not read exactly; {brings}"
@@ -117,15 +119,16 @@ def _missing_lines(found: Report) -> Iterator[str]:
         yield "missing headers: not known before `torchtalkd index build`"
         return
     others = [one for one in found.missing if one.whose != GENERATED]
-    install = {one.name: one.install for one in found.packages if not one.where and one.install}
+    install = {one.name: one.install for one in found.packages if not one.where}
     wanted: dict[str, int] = {}
     for one in others:
-        if one.whose:
+        if one.whose in install:
             wanted[one.whose] = max(wanted.get(one.whose, 0), one.units)
     for name, units in sorted(wanted.items(), key=lambda item: -item[1]):
-        how = f": {install[name]}" if name in install else ""
+        how = f": {install[name]}" if install[name] else ""
         yield f"missing: {name}, in up to {units:,} units{how}"
-    plain = [one for one in others if not one.whose]
+    # Of a package that is here, a header that it has not is one of another release, or of another system.
+    plain = [one for one in others if one.whose not in install]
     if plain:
         some = ", ".join(f"{one.name} ({one.units:,})" for one in plain[:_SHOWN])
         more = f" and {len(plain) - _SHOWN:,} more (--json)" if len(plain) > _SHOWN else ""

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from torchtalkd.config import Config
 from torchtalkd.frontends.command.opening import asked
+from torchtalkd.frontends.counted import counted
 from torchtalkd.frontends.text import as_text
 from torchtalkd.index import Index
 from torchtalkd.queries.trace import trace
@@ -40,7 +41,9 @@ def demo(_: Namespace) -> int:
 
 def _shown(index: Index) -> None:
     if built := index.built:
-        print(f"A small tree, shaped like PyTorch's: {built.files} files in {built.seconds:.1f} s.")
+        print(
+            f"A small tree, shaped like PyTorch's: {counted(built.files, 'file')} in {built.seconds:.1f} s."
+        )
     print(f"\n$ torchtalkd trace {SHOWN}\n")
     print(as_text(trace(index.view, SHOWN)))
 

@@ -7,6 +7,7 @@ from argparse import Namespace
 from collections.abc import Callable
 
 from torchtalkd.frontends.command.told import Told
+from torchtalkd.frontends.counted import counted
 from torchtalkd.frontends.text import printable
 from torchtalkd.queries.problems import ProblemsAnswer, as_json
 from torchtalkd.queries.problems import problems as finding
@@ -24,5 +25,5 @@ def told(answer: ProblemsAnswer, arguments: Namespace) -> Told:
     if arguments.json:
         return Told(json.dumps(as_json(answer)) + "\n", "", code)
     lines = [f"{f.file}:{f.line}  {f.kind}: {f.message}" for f in answer.findings]
-    head = f"{len(lines)} problems · revision {answer.standing.revision}"
+    head = f"{counted(len(lines), 'problem')} · revision {answer.standing.revision}"
     return Told("".join(f"{printable(line)}\n" for line in (head, *lines)), "", code)

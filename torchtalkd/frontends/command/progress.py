@@ -9,7 +9,7 @@ from typing import Final, Protocol
 FRAME_SECONDS: Final = 0.1
 """A faster bar only costs time."""
 _WIDTH: Final = 24
-_WORDS: Final = {"sweep": "listing", "read": "reading", "store": "storing"}
+_WORDS: Final = {"sweep": "listing", "read": "reading", "store": "storing", "exact": "exactly"}
 
 
 class _Step(Protocol):

@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator
 from typing import Final
 
+from torchtalkd.frontends.counted import counted
 from torchtalkd.queries.compare import Changes, Comparison, Thing
 from torchtalkd.snapshots.keeping import Kept
 
@@ -27,10 +28,10 @@ def list_lines(there: list[Kept], size: int) -> Iterator[str]:
         commit = about.git_commit[:12] or "-"
         dirty = f"+{about.changed}" if about.changed else ""
         yield (
-            f"{about.name:{width}}  {when}  {commit}{dirty}  {about.harness}, {about.files} files,"
+            f"{about.name:{width}}  {when}  {commit}{dirty}  {about.harness}, {counted(about.files, 'file')},"
             f" {megabytes(kept.bytes)}, {megabytes(kept.added)} new{'' if about.complete else ', incomplete'}"
         )
-    yield f"{len(there)} snapshots, {megabytes(size)} on the disk"
+    yield f"{counted(len(there), 'snapshot')}, {megabytes(size)} on the disk"
 
 
 def difference_lines(left: str, right: str, found: Comparison) -> Iterator[str]:
@@ -40,7 +41,7 @@ def difference_lines(left: str, right: str, found: Comparison) -> Iterator[str]:
         ("removed", found.files_removed),
         ("modified", found.files_modified),
     )
-    yield f"{left} → {right}: " + ", ".join(f"{len(paths)} files {what}" for what, paths in files)
+    yield f"{left} → {right}: " + ", ".join(f"{counted(len(paths), 'file')} {what}" for what, paths in files)
     for what, paths in files:
         yield from _cut([f"  {what} {path}" for path in paths])
     gone = {thing.name for thing in found.operators.removed}

@@ -19,6 +19,7 @@ from torchtalkd.frontends.command.opening import asked, chosen, remark
 from torchtalkd.frontends.command.progress import ProgressLine
 from torchtalkd.frontends.command.remote import asked_daemon
 from torchtalkd.frontends.command.snapshot_text import difference_lines, list_lines, megabytes
+from torchtalkd.frontends.counted import counted
 from torchtalkd.index import kept_index, put_index
 from torchtalkd.queries.compare import compare
 from torchtalkd.roots import Root
@@ -66,12 +67,12 @@ def load(arguments: Namespace) -> int:
     _through_daemon(root, arguments)
     about = found.kept.about
     changes = (
-        f"{built.parsed} files read again, {built.removed} removed"
+        f"{counted(built.parsed, 'file')} read again, {built.removed} removed"
         if built.parsed or built.removed
         else "unchanged"
     )
     text = (
-        f"{root.path}: loaded {about.name} ({found.why}), {built.files} files ({changes}) in"
+        f"{root.path}: loaded {about.name} ({found.why}), {counted(built.files, 'file')} ({changes}) in"
         f" {built.seconds:.1f} s, revision {built.revision}"
     )
     told = {"loaded": about.name, "why": found.why, "root": str(root.path), "built": asdict(built)}
@@ -137,7 +138,8 @@ def _home() -> Path:
 
 def _sizes(kept: Kept) -> str:
     about = kept.about
-    return f"{about.name}: {about.files} files, {megabytes(kept.bytes)}, {megabytes(kept.added)} of it new"
+    size = f"{megabytes(kept.bytes)}, {megabytes(kept.added)} of it new"
+    return f"{about.name}: {counted(about.files, 'file')}, {size}"
 
 
 def _told(arguments: Namespace, told: dict[str, Any], text: str) -> int:

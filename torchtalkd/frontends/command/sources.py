@@ -35,7 +35,8 @@ def init(arguments: Namespace) -> int:
     trust = trusted(root, run=True) if arguments.trust else None
     is_default = default or config.default == str(root.path)
     if arguments.json:
-        answer = {"root": str(root.path), "harness": root.harness, "default": is_default, "trust": trust}
+        answer: dict[str, Any] = {"root": str(root.path), "harness": root.harness, "default": is_default}
+        answer |= {"trust": trust} if trust else {}
         print(json.dumps({**answer, "config": str(config_path(os.environ))}))
         return 0
     print(f"{root.path} is remembered as a tree of {root.harness}{', the default' if is_default else ''}")

@@ -16,6 +16,7 @@ from torchtalkd.config import read_config
 from torchtalkd.frontends.command.compile_status import compile_status
 from torchtalkd.frontends.command.daemons import running
 from torchtalkd.frontends.command.opening import chosen, remark
+from torchtalkd.frontends.counted import counted
 from torchtalkd.frontends.text import as_text
 from torchtalkd.index import kept_index
 from torchtalkd.queries import status as standing
@@ -96,7 +97,7 @@ def _state_lines(state: dict[str, Any]) -> Iterator[str]:
         )
         yield f"indexing: {far}"
     if watch := state.get("watch"):
-        folders = f", {watch['folders']} folders" if watch["folders"] else ""
+        folders = f", {counted(watch['folders'], 'folder')}" if watch["folders"] else ""
         yield f"watch: {watch['how']}{folders}{': ' + watch['note'] if watch['note'] else ''}"
     for name in ("error", "note"):
         if state.get(name):

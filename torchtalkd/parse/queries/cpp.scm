@@ -15,3 +15,4 @@
 (declaration declarator: (init_declarator declarator: [(function_declarator) (reference_declarator (function_declarator)) (pointer_declarator declarator: (function_declarator))] @declarator value: (initializer_list))) @scope
 (declaration type: [(type_identifier) (qualified_identifier) (template_type)] @name declarator: (identifier) @declarator) @scope
 (field_initializer [(field_identifier) (qualified_identifier) (template_method)] @name (argument_list) @arguments)
+(namespace_alias_definition name: (_) @name [(namespace_identifier) (nested_namespace_specifier)] @scope)
