@@ -31,6 +31,7 @@ CALLS = {
     "search": (["query=m", "limit=3"], "3 of"),
     "graph": (["func=mul_kernel", "mode=impact", "depth=3"], "aten::mul"),
     "modules": (["name=Linear"], "torch/nn/modules.py"),
+    "affected": (["funcs=mul_kernel"], "test_ops.py"),
     "cuda_kernels": ([], "CUDA kernels"),
     "calls": (["function_name=mul_out"], "mul_stub"),
     "called_by": (["function_name=mul_kernel"], "BinaryOpsKernel.cpp"),

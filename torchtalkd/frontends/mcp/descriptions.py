@@ -66,6 +66,11 @@ DESCRIPTIONS: Final = {
         " kin, and by what their bodies refer to, with the ids that pytest prints."
         ' mode="utils" lists fixtures, assertions and decorators, mode="file_info" what is in a test file.'
     ),
+    "affected": (
+        "Which tests must run when these functions change? Follows each of them up the call graph, stubs,"
+        " dispatcher, derivatives and Python to test files, classes and single tests, each with the way there"
+        " and how certain it is. Use it before and after an edit."
+    ),
     "cuda_kernels": "Which CUDA kernels are there, of this name or at all?",
     "calls": 'What does this function call? Older name of graph(func, mode="calls").',
     "called_by": 'Who calls this function? Older name of graph(func, mode="callers").',
@@ -99,6 +104,8 @@ PARAMETERS: Final = {
         "callers: who calls it. calls: what it calls. impact: who calls it, through `depth` levels."
     ),
     "depth": "How many levels of calls, 1 to 5.",
+    "funcs": "Functions, operators or kernels, separated by commas: add_kernel, at::native::softmax.",
+    "affected.depth": "For how many calls names that may mean many things are followed.",
     "fuzzy_all_levels": "true: also go on through names that may mean more than 8 things.",
     "walk_python": "true: also follow the callers in Python at each level.",
     "graph.focus": "full: also the names of Python that lead to what was found.",

@@ -37,6 +37,8 @@ SMALL_TREE: Final = 1_500
 """Files; a larger tree is not waited for by a client that shows no progress."""
 _POLL_SECONDS: Final = 0.05
 _REPORT_SECONDS: Final = 0.5
+_TELL_SECONDS: Final = 2
+"""How often a question that takes long says that it goes on."""
 
 Report = Callable[[float, float | None, str], Awaitable[None]]
 """Tells the client of one call how far it is."""
@@ -151,7 +153,7 @@ class Desk:
         told = 0.0
         while True:
             try:
-                return await ask()
+                return await _watched(ask(), report)
             except NotReady:
                 state = self.root.state()
                 late = time.monotonic() - began >= patience or (report is None and state.total > SMALL_TREE)
@@ -187,6 +189,21 @@ _ANSWERS: Final[Mapping[str, Callable[[Desk, _Call], Awaitable[Said]]]] = {
     "cuda_kernels": Desk.cuda_kernels,
 }
 """By tool, without those of `OWN` and the older ones that are a core tool's."""
+
+
+async def _watched(asking: Awaitable[T], report: Report | None) -> T:
+    """What is awaited; as long as it takes, whoever watches hears that it goes on."""
+    if report is None:
+        return await asking
+    task = asyncio.ensure_future(asking)
+    seconds = 0
+    try:
+        while not (await asyncio.wait([task], timeout=_TELL_SECONDS))[0]:
+            seconds += _TELL_SECONDS
+            await report(seconds, None, f"still looking, for {seconds} s")
+        return await task
+    finally:
+        task.cancel()
 
 
 def _with(text: str, certainty: str) -> str:

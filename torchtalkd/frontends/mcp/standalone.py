@@ -11,11 +11,13 @@ from typing import Any, Final, NamedTuple
 
 from torchtalkd.frontends.graph_text import graph_text
 from torchtalkd.frontends.mcp import paging
+from torchtalkd.frontends.mcp.affected_page import affected_page
 from torchtalkd.frontends.mcp.calls import Way, to
 from torchtalkd.frontends.mcp.standing import left
 from torchtalkd.frontends.mcp.tools import MOST_MATCHES
 from torchtalkd.frontends.modules_text import modules_text, no_module
 from torchtalkd.frontends.tests_text import tests_text
+from torchtalkd.queries.affected import AffectedAnswer, affected
 from torchtalkd.queries.graph import GraphAnswer, graph
 from torchtalkd.queries.modules import ModulesAnswer, modules
 from torchtalkd.queries.tests import TestsAnswer, tests
@@ -105,6 +107,39 @@ def _graph_notes(answer: GraphAnswer) -> Iterator[str]:
 _BODIES: Final = ("function", "kernel", "structured_impl")
 
 
+def _affected(view: View, given: Given) -> AffectedAnswer:
+    names = [name.strip() for name in _COMMA.split(given["funcs"]) if name.strip()]
+    return affected(view, names, depth=given["depth"])
+
+
+def _affected_text(answer: AffectedAnswer) -> Text:
+    if answer.error or answer.missing:
+        return Text(_nobody(answer))
+    whole = affected_page(answer)
+    return Text(whole, paging.extract(whole))
+
+
+def _nobody(answer: AffectedAnswer) -> str:
+    if answer.error:
+        return answer.error
+    said = f"nothing is called {', '.join(map(repr, answer.missing))}"
+    return f"{said}; spelled alike: {', '.join(answer.nearest)}" if answer.nearest else said
+
+
+def _affected_ways(answer: AffectedAnswer, given: Given) -> Iterator[Way]:
+    if answer.missing:
+        if answer.nearest:
+            yield to("the likest", "affected", funcs=answer.nearest[0])
+        yield to("names that contain it", "search", query=_last(answer.missing[0]))
+    elif answer.query:
+        yield to("who calls it", "graph", func=answer.query[0], mode="impact", depth=3, focus="full")
+        yield to("its OpInfo and tests by name", "tests", query=_last(answer.query[0]))
+
+
+_COMMA: Final = re.compile(r",(?![^<>()]*[>)])")
+"""Between names: not within the arguments of a template."""
+
+
 def _sure(doubtful: int) -> str:
     return f"{doubtful} not certain" if doubtful else "certain"
 
@@ -190,6 +225,13 @@ OWN: Final[Mapping[str, Own]] = {
         lambda answer: not answer.items,
         absent="No tests found",
         certainty=lambda answer: _sure(sum(not item.certain for item in answer.items)),
+    ),
+    "affected": Own(
+        _affected,
+        _affected_text,
+        _affected_ways,
+        lambda answer: bool(answer.missing or answer.error),
+        absent="Function not found",
     ),
 }
 """By core tool."""

@@ -10,12 +10,15 @@ from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 from torchtalkd.queries import graph, modules, tests_answer
+from torchtalkd.queries.affected import DEPTH
 from torchtalkd.queries.search import MODES
 from torchtalkd.queries.trace import FOCUSES
 
 MOST_MATCHES: Final = 1_000
 """The highest `limit`."""
 MOST_PAGES: Final = 1_000
+DEEPEST: Final = 20
+"""Steps of `affected`."""
 
 
 class Parameter(NamedTuple):
@@ -88,6 +91,11 @@ CORE: Final[Mapping[str, Mapping[str, Parameter]]] = {
         "focus": Parameter(
             choices=tuple(dict.fromkeys((*tests_answer.FOCUSES, *tests_answer.CATEGORIES))), default="all"
         ),
+        **_MORE,
+    },
+    "affected": {
+        "funcs": _NAME,
+        "depth": Parameter(number=(1, DEEPEST), default=DEPTH),
         **_MORE,
     },
 }
