@@ -92,6 +92,9 @@ def classes_of(facts: Facts, test: Test) -> list[TestClass]:
         why = why_not_collected(facts, class_)
         makers = [case for case in makers_of(facts, class_) if case.form == "devices"]
         made = [one for case in makers for one in _for_devices(facts, class_, case.text)]
+        if class_ != test.around:
+            # Only a class's own tests are made for devices: those that it inherits stay as they are.
+            made = [one._replace(device="") for one in made]
         if why != NEVER:
             # A class that devices' classes are made of is taken out of its file.
             found += made or ([] if makers else [TestClass(class_.file.path, last(class_), "", why)])
