@@ -87,6 +87,11 @@ class Names:
             cursor = self._lib.clang_getCursorSemanticParent(cursor)
         return False
 
+    def is_of_lambda(self, cursor: Cursor) -> bool:
+        """Whether a method is a lambda's call operator, or what else the compiler gives it."""
+        parent = self._lib.clang_getCursorSemanticParent(cursor)
+        return text(self._lib, self._lib.clang_getCursorSpelling(parent)).startswith("(lambda")
+
     def target(self, cursor: Cursor) -> ExactTarget | None:
         """The function that a reference means; None for one without a name that
         is written anywhere: implicit, `= default`, a lambda's own."""
@@ -102,9 +107,7 @@ class Names:
             if lib.clang_CXXMethod_isDefaulted(cursor):
                 return None
             parent = lib.clang_getCursorSemanticParent(cursor)
-            if self.where(parent) == self.where(cursor) or _is_lambda(
-                text(lib, lib.clang_getCursorSpelling(parent))
-            ):
+            if self.where(parent) == self.where(cursor) or self.is_of_lambda(cursor):
                 return None
         name = self.qualified(cursor)
         if name.startswith(_BUILTIN):
@@ -157,7 +160,3 @@ def normal(name: str, root: str) -> str:
 
         name = os.path.normpath(name)
     return name[len(root) :] if name.startswith(root) else ""
-
-
-def _is_lambda(spelling: str) -> bool:
-    return spelling.startswith("(lambda")

@@ -125,6 +125,9 @@ class Walk:
             if meant.kind in c.FUNCTIONS:
                 self._named(cursor, meant)
         elif kind in c.FUNCTIONS:
+            if self._names.is_of_lambda(cursor):
+                # Its body stands below the lambda's expression, too; here it may be an instantiation of it.
+                return CONTINUE
             return self._at_outside(cursor, _parent, None)
         return RECURSE
 
