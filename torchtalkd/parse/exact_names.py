@@ -87,6 +87,13 @@ class Names:
             cursor = self._lib.clang_getCursorSemanticParent(cursor)
         return False
 
+    def is_instantiated(self, cursor: Cursor) -> bool:
+        """Whether the compiler has made a function from a template, or from a lambda."""
+        template = self._lib.clang_getSpecializedCursorTemplate(cursor)
+        if template.kind in c.FUNCTIONS and self.where(template) == self.where(cursor):
+            return True
+        return self.is_of_lambda(cursor)
+
     def is_of_lambda(self, cursor: Cursor) -> bool:
         """Whether a method is a lambda's call operator, or what else the compiler gives it."""
         parent = self._lib.clang_getCursorSemanticParent(cursor)

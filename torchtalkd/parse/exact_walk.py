@@ -67,7 +67,12 @@ class Walk:
         kind = cursor.kind
         if kind in c.FUNCTIONS:
             handle, line, column = self._names.where(cursor)
-            if self._wanted(handle) and self._lib.clang_isCursorDefinition(cursor):
+            # What a unit instantiates stands at its top, too: it has no text of its own.
+            if (
+                self._wanted(handle)
+                and self._lib.clang_isCursorDefinition(cursor)
+                and not self._names.is_instantiated(cursor)
+            ):
                 self._body(cursor, handle, line, column)
             return CONTINUE
         if kind in _ENTERED:
