@@ -113,6 +113,15 @@ def test_functions_of_one_file_alone_are_named_with_it(tmp_path: Path) -> None:
     assert usrs[0]["g"] == usrs[1]["g"]
 
 
+def test_a_generic_lambda_is_read_as_it_is_written(unit: Read) -> None:
+    found = unit(
+        "int f(int);\nint f(double);\ntemplate <class F> void run(F g) { g(1); g(1.0); }\n"
+        "void h() { run([](auto x) { f(2); f(x); }); }\n"
+    )
+    assert [body.name for body in found.bodies] == ["run", "h"]
+    assert sites(found, "h") == ["4:11 call run", "4:28 call f"]
+
+
 def test_implicit_and_defaulted_functions_are_nobodys(unit: Read) -> None:
     found = unit("struct A { A() = default; };\nstruct B { A a; };\nvoid f() { A a; B b; B c(b); }\n")
     assert sites(found, "f") == []

@@ -4,7 +4,8 @@
 
 `DIR` is the folder of an index whose headers were generated; precompiled headers that are missing are made
 there. Each sampled unit is read both ways. What is compared are the resolved references, by enclosing
-function, place, kind and target (its name, its digest and its place). Each difference is listed. CPU times are printed, too.
+function, place, kind and target (its name, its digest and its place). Each difference is listed. CPU times
+are printed, too.
 """
 
 from __future__ import annotations

@@ -26,9 +26,8 @@ from torchtalkd.engine.exact_precompiled import prune, written
 from torchtalkd.engine.exact_queue import Queue, Subject
 from torchtalkd.engine.exact_stale import Item, stale
 from torchtalkd.engine.exact_store import Reading, store, store_off, unit_of
-from torchtalkd.parse.exact import Missing
+from torchtalkd.parse.exact import Missing, version
 from torchtalkd.parse.exact import recipe as reader_recipe
-from torchtalkd.parse.exact import version
 from torchtalkd.readings import Diagnostic, ExactUnit
 from torchtalkd.store.database import open_view
 from torchtalkd.store.errors import NoIndex
@@ -41,6 +40,8 @@ BATCH_SECONDS: Final = 5.0
 BATCH_FILES: Final = 60
 """… or when it is so many files."""
 _WAIT_SECONDS: Final = 0.5
+MOST_LATE: Final = 3
+"""How often a file is read again because the index did not have the texts that it was read from."""
 
 
 @dataclass(slots=True)
@@ -101,6 +102,7 @@ class ExactReading:
         self._valid: dict[int, int] = {}
         self._gone: list[int] = []
         self._stored = time.monotonic()
+        self._late: dict[Item, int] = {}
         self._urgent = False
         """Whether something was read that should be seen at once."""
 
@@ -146,6 +148,8 @@ class ExactReading:
             now = known(view, self._commands, root, made, self._generated, reader, before)
             found = stale(view, now, thorough=thorough)
             counted = view.meta(EXACT_TOTAL) == str(len(now.wanted))
+        if changed:
+            self._late.clear()
         self._known = now
         if self._queue is None:
             self._queue = Queue(self._folder, version())
@@ -212,7 +216,17 @@ class ExactReading:
         self._valid, self._gone = {}, []
         self._stored = time.monotonic()
         self.result.read += len(ready) - len(done.late)
+        self._read_again(done.late)
         self._tell()
+
+    def _read_again(self, late: Collection[Item]) -> None:
+        """What was read from other texts than the index has. Mostly the index is about to follow, and then
+        all is looked at anyway; a file that only has another time is known to be the same in a moment."""
+        assert self._queue is not None
+        for item in late:
+            tries = self._late[item] = self._late.get(item, 0) + 1
+            if tries <= MOST_LATE:
+                self._queue.put_back((item,))
 
     def finish(self) -> None:
         """What is done when nothing waits any more."""

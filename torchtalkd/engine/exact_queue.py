@@ -260,8 +260,12 @@ class Queue:
     def read_plainly(self, item: Item, header: Precompiled) -> None:
         """Has a unit read without a precompiled header, which serves nobody any more after a few of these."""
         header.refused += 1
-        if header.refused >= MOST_REFUSED:
+        if header.refused >= MOST_REFUSED and self._known is not None and self._headers:
             header.state = "failed"
+            # One whose files have only got another time is made anew.
+            other = made(self._known, self._folder, self._reader, header.arguments, header.group)
+            if other.path != header.path and header in self._headers:
+                self._headers[self._headers.index(header)] = other
         self._plain.add(item.wanted.path)
         self.put_back((item,))
 

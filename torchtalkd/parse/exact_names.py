@@ -19,6 +19,7 @@ _EXTERNAL: Final = 4
 _SCOPES: Final = (
     frozenset({c.NAMESPACE, c.STRUCT, c.UNION, c.CLASS, c.CLASS_TEMPLATE, c.PARTIAL}) | c.FUNCTIONS
 )
+_TEMPLATES: Final = frozenset({c.FUNCTION_TEMPLATE, c.CLASS_TEMPLATE, c.PARTIAL})
 _MOST_SPECIALIZED: Final = 8
 _BUILTIN: Final = ("__builtin_", "__sync_", "__atomic_", "__c11_")
 """How functions are called that the compiler makes itself: they are declared where they are used first."""
@@ -64,14 +65,39 @@ class Names:
         return f"{around}{name}"
 
     def usr(self, cursor: Cursor) -> int:
-        """The digest of a function that was not instantiated. Of its first declaration, for what a USR says
-        of some types depends on which one is asked."""
+        """The digest of a function that was not instantiated, by its first declaration. What a USR says of a
+        template may depend on what else the unit declares (`enable_if`), so one of the tree is named by its
+        place, which is the same for all who see it."""
         lib = self._lib
         first = lib.clang_getCanonicalCursor(cursor)
-        found = text(lib, lib.clang_getCursorUSR(first))
-        if lib.clang_getCursorLinkage(first) != _EXTERNAL:
-            found = f"{self.path(self.where(first)[0])}\0{found}"
+        handle, line, column = self.where(first)
+        path = self.path(handle)
+        if path and self._is_template(first):
+            found = f"{path}:{line}:{column}"
+        else:
+            found = text(lib, lib.clang_getCursorUSR(first))
+            if lib.clang_getCursorLinkage(first) != _EXTERNAL:
+                found = f"{path}\0{found}"
         return int.from_bytes(blake2b(found.encode(), digest_size=8).digest(), "big", signed=True)
+
+    def _is_template(self, cursor: Cursor) -> bool:
+        while cursor.kind in _SCOPES:
+            if cursor.kind in _TEMPLATES:
+                return True
+            cursor = self._lib.clang_getCursorSemanticParent(cursor)
+        return False
+
+    def is_instantiated(self, cursor: Cursor) -> bool:
+        """Whether the compiler has made a function from a template, or from a lambda."""
+        template = self._lib.clang_getSpecializedCursorTemplate(cursor)
+        if template.kind in c.FUNCTIONS and self.where(template) == self.where(cursor):
+            return True
+        return self.is_of_lambda(cursor)
+
+    def is_of_lambda(self, cursor: Cursor) -> bool:
+        """Whether a method is a lambda's call operator, or what else the compiler gives it."""
+        parent = self._lib.clang_getCursorSemanticParent(cursor)
+        return text(self._lib, self._lib.clang_getCursorSpelling(parent)).startswith("(lambda")
 
     def target(self, cursor: Cursor) -> ExactTarget | None:
         """The function that a reference means; None for one without a name that
@@ -88,9 +114,7 @@ class Names:
             if lib.clang_CXXMethod_isDefaulted(cursor):
                 return None
             parent = lib.clang_getCursorSemanticParent(cursor)
-            if self.where(parent) == self.where(cursor) or _is_lambda(
-                text(lib, lib.clang_getCursorSpelling(parent))
-            ):
+            if self.where(parent) == self.where(cursor) or self.is_of_lambda(cursor):
                 return None
         name = self.qualified(cursor)
         if name.startswith(_BUILTIN):
@@ -143,7 +167,3 @@ def normal(name: str, root: str) -> str:
 
         name = os.path.normpath(name)
     return name[len(root) :] if name.startswith(root) else ""
-
-
-def _is_lambda(spelling: str) -> bool:
-    return spelling.startswith("(lambda")

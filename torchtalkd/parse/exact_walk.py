@@ -67,7 +67,12 @@ class Walk:
         kind = cursor.kind
         if kind in c.FUNCTIONS:
             handle, line, column = self._names.where(cursor)
-            if self._wanted(handle) and self._lib.clang_isCursorDefinition(cursor):
+            # What a unit instantiates stands at its top, too: it has no text of its own.
+            if (
+                self._wanted(handle)
+                and self._lib.clang_isCursorDefinition(cursor)
+                and not self._names.is_instantiated(cursor)
+            ):
                 self._body(cursor, handle, line, column)
             return CONTINUE
         if kind in _ENTERED:
@@ -125,6 +130,9 @@ class Walk:
             if meant.kind in c.FUNCTIONS:
                 self._named(cursor, meant)
         elif kind in c.FUNCTIONS:
+            if self._names.is_of_lambda(cursor):
+                # Its body stands below the lambda's expression, too; here it may be an instantiation of it.
+                return CONTINUE
             return self._at_outside(cursor, _parent, None)
         return RECURSE
 
