@@ -15,10 +15,10 @@ from typing import Final, NamedTuple
 
 from torchtalkd import keys
 from torchtalkd.facts import FiledDefinition
-from torchtalkd.queries.callers import callers
 from torchtalkd.link import functions
 from torchtalkd.link.generated_names import called_as
 from torchtalkd.link.operators import Family
+from torchtalkd.queries.callers import callers
 from torchtalkd.queries.edges import Edge, at_reference, family_of, packet_node
 from torchtalkd.queries.python_edges import owner_of
 from torchtalkd.queries.runs.table import Runs
@@ -165,7 +165,9 @@ def _onwards(
     family = family_of(view, node)
     python = node.file.language == "python" or node.fact.kind == "python_binding"
     if python or family is not None:
-        at = table.operators.get(family.name, -1) if family is not None else table.definitions.get(node.id, -1)
+        at = (
+            table.operators.get(family.name, -1) if family is not None else table.definitions.get(node.id, -1)
+        )
         for packet, registry in _ruled(table, at):
             operator = packet_node(view, packet)
             if operator is not None and mask & table.bits(registry):
@@ -204,9 +206,7 @@ def _registered_on(view: View, edge: Edge) -> Iterator[FiledDefinition]:
                 yield operator
 
 
-def _named(
-    view: View, family: Family, known: set[int]
-) -> Iterator[tuple[FiledDefinition, Edge | None]]:
+def _named(view: View, family: Family, known: set[int]) -> Iterator[tuple[FiledDefinition, Edge | None]]:
     """Functions that may call an operator by its name, where nothing says that another function is meant: a
     method of a receiver whose type is not known, a name that a `using` may bring in."""
     for last in called_as(family):
