@@ -40,12 +40,18 @@ def kernels(view: View, packet: str) -> list[FiledDefinition]:
     family = operators.family(view, packet)
     overloads = family.entries if family is not None else ()
     names = {entry.fact.name for entry in overloads}
-    names |= {found.fact.name for entry in overloads if (found := operators.delegate(view, entry)) is not None}
+    names |= {
+        found.fact.name for entry in overloads if (found := operators.delegate(view, entry)) is not None
+    }
     found: dict[int, FiledDefinition] = {}
     for definition in view.definitions(keys.op(packet)):
         key = definition.fact.dispatch_key
         serves = definition.fact.kind == "registration" and definition.fact.convention == "native_functions"
-        if not serves or definition.fact.name not in names or not (key == "CPU" or key.startswith("Composite")):
+        if (
+            not serves
+            or definition.fact.name not in names
+            or not (key == "CPU" or key.startswith("Composite"))
+        ):
             continue
         for target in view.targets(definition):
             full = f"at::native::{target.fact.name.rpartition('::')[2]}"
@@ -104,8 +110,12 @@ def compared(view: View, records: dict[str, set[str]], misses: bool) -> None:
                         missed[file, packet] += 1
                 else:
                     others, wrong = others + 1, wrong + (file in chosen)
-    print(f"recall {hit / pairs:.4f} of {pairs} pairs (wanted 0.99), {len(records)} files, {len(sizes)} functions")
-    print(f"false {wrong / others:.3f} of {others} (at most 0.40); mean size {statistics.mean(sizes):.3f} (at most 0.60)")
+    print(
+        f"recall {hit / pairs:.4f} of {pairs} pairs (wanted 0.99), {len(records)} files, {len(sizes)} functions"
+    )
+    print(
+        f"false {wrong / others:.3f} of {others} (at most 0.40); mean size {statistics.mean(sizes):.3f} (at most 0.60)"
+    )
     if misses:
         for (file, packet), _ in sorted(missed.items()):
             print(f"  missed {file} {packet}")
@@ -137,7 +147,8 @@ def main() -> None:
         p50, p95 = statistics.median(times), percentile(times, 0.95)
         print(f"one function, depth 3: p50 {p50:.0f} ms, p95 {p95:.0f} ms (wanted 300 ms)")
         files = [
-            ChangedFile(f.file.path, f.file.path, added=(f.fact.end_line,), text=("x",)) for f in functions[:50]
+            ChangedFile(f.file.path, f.file.path, added=(f.fact.end_line,), text=("x",))
+            for f in functions[:50]
         ]
         began = time.perf_counter()
         affected(view, (), files)
