@@ -51,6 +51,12 @@ python_ref_db = [
     PythonRefInfo("_refs.window.rise", torch_opinfo_name="window.rise", torch_opinfo_variant_name="slow"),
 ]
 foreach_unary_op_db = [ForeachFuncInfo("rise", sample_inputs_func=f)]
+extended_db = [OpInfo("one")]
+extended_db.extend([OpInfo("two")])
+extended_db.append(OpInfo("three"))
+extended_db.extend(foreach_unary_op_db)
+open_db = [OpInfo("four")]
+open_db += found_at_run_time()
 ops_and_refs = op_db + python_ref_db
 unary_ufuncs = [op for op in ops_and_refs if isinstance(op, UnaryUfuncInfo)]
 """
@@ -147,6 +153,15 @@ class Shared:
 
 class TestHeir(Shared, TestCase):
     def test_own(self): ...
+
+class Hidden:
+    class TestInner(TestCase):
+        def test_inner(self): ...
+
+class TestDevices(Hidden.TestInner):
+    def test_made(self, device): ...
+
+instantiate_device_type_tests(TestDevices, globals(), only_for=("cpu",))
 """
 PYTEST = """
 import pytest
@@ -166,6 +181,20 @@ def test_prepared(prepared):
     assert_close(prepared)
 
 def assert_close(x): ...
+"""
+LOOPS = """
+from torch.testing._internal.common_modules import module_db
+from torch.testing._internal.common_utils import parametrize
+
+@parametrize("info", module_db)
+def test_each_module(info): ...
+"""
+ALONE = """
+from torch.testing._internal.common_modules import module_db
+
+def test_all_modules():
+    for info in module_db:
+        info.run()
 """
 CPP = """
 #include <gtest/gtest.h>
@@ -188,6 +217,8 @@ def tree() -> View:
             "torch/testing/_internal/common_utils.py": CASE,
             "test/test_common.py": TESTS,
             "test/test_pytest.py": PYTEST,
+            "test/test_loops.py": LOOPS,
+            "test/test_alone.py": ALONE,
             "test/cpp/plus_test.cpp": CPP,
         }
     )
@@ -232,6 +263,7 @@ def test_the_entries_have_the_names_that_they_have_at_run_time() -> None:
             ("_refs.plus", "_refs.plus", ()),
             ("_refs.window.rise.slow", "_refs.window.rise", ()),
             ("_foreach_rise", "_foreach_rise", ()),
+            *((name, name, ()) for name in ("one", "two", "three", "four")),
             ("linalg.twist", "linalg.twist", ()),
         ]
     )
@@ -280,6 +312,8 @@ def test_lists_are_followed_through_sums_files_and_filters() -> None:
     assert names("filter(lambda op: op.aten_backward_name is not None, op_db)") == ["nn.functional.bend"]
     assert names("[op for op in op_db if op.name in {'plus', 'total'} and op.supports_out]") == ["total"]
     assert selection("op_db").certain
+    assert names("extended_db") == ["one", "two", "three", "_foreach_rise"]
+    assert selection("open_db").everything
 
 
 def test_a_filter_that_cannot_be_worked_out_counts_as_everything() -> None:
@@ -354,6 +388,9 @@ def test_ids_of_a_class_that_is_not_for_devices() -> None:
     assert short(ids("test_unknown").patterns)[0] == "TestSmall::test_unknown_*"
     assert short(ids("test_shared").ids) == ["TestHeir::test_shared"]
     assert short(ids("test_own").ids) == ["TestHeir::test_own"]
+    # What a class for devices inherits is not made for them.
+    assert short(ids("test_made").ids) == ["TestDevicesCPU::test_made_cpu"]
+    assert ids("test_inner") == test_ids.TestIds(("test/test_common.py::TestDevicesCPU::test_inner",))
 
 
 def test_ids_of_pytest() -> None:
@@ -362,6 +399,8 @@ def test_ids_of_pytest() -> None:
     ]
     assert sorted(short(ids("test_pairs").ids)) == sorted(pairs)
     assert short(ids("test_functions").patterns) == ["test_functions[*]"]
+    assert ids("test_prepared").patterns == ("test/test_pytest.py::test_prepared[*]",)
+    assert ids("test_prepared").reasons == ("the fixture prepared has several values",)
 
 
 def test_ids_of_gtest() -> None:
@@ -379,7 +418,8 @@ def test_tests_that_run_an_operator_through_lists() -> None:
     assert found == {"test_out": True, "test_no_out": True, "test_some": False, "test_changed": False}
     found = {r.test.name: r.certain for r in tests_of.tests_of_operator(tree(), "bend")}
     assert found == {"test_out": True, "test_some": False, "test_changed": False}
-    assert [r.test.name for r in tests_of.tests_of_module(tree(), "torch.nn.Fold")] == ["test_module"]
+    found = {r.test.name: r.certain for r in tests_of.tests_of_module(tree(), "torch.nn.Fold")}
+    assert found == {"test_module": True, "test_each_module": True, "test_all_modules": False}
 
 
 def test_entries_that_run_a_python_name() -> None:

@@ -32,6 +32,9 @@ def _why(facts: Facts, class_: FiledDefinition) -> str:
     around = facts.scope(class_)
     if around is not None and around.fact.kind == "function":
         return f"{class_.fact.name.rpartition('.')[2]} is made in a function"
+    if around is not None and around.fact.kind == "class":
+        outer = why_not_collected(facts, around)
+        return outer or f"{class_.fact.name.rpartition('.')[2]} stands in another class"
     cases, unknown = _reaches_case(facts, class_, 0)
     if cases or any(fnmatchcase(class_.fact.name.rpartition(".")[2], p) for p in rules.class_names):
         return ""

@@ -302,8 +302,13 @@ def entries_of(facts: Facts, name: str) -> list[Meant]:
             known = found.get(meant.entry.definition.id)
             if known is None or rank < known[0]:
                 found[meant.entry.definition.id] = (rank, meant)
-    ordered = sorted(found.values(), key=lambda row: (row[0], row[1].entry.definition.id))
-    return [meant for _, meant in ordered]
+    return [meant for _, meant in sorted(found.values(), key=_order)]
+
+
+def _order(row: tuple[int, Meant]) -> tuple[int, bool, str, int]:
+    """The better names first, of these the framework's own lists, then by place."""
+    file = row[1].entry.definition.file
+    return row[0], file.role != "library", file.path, row[1].entry.definition.id
 
 
 def _spellings(name: str) -> list[str]:

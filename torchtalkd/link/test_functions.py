@@ -15,10 +15,13 @@ from torchtalkd import keys
 from torchtalkd.facts import File, FiledDefinition, FiledReference, TestRules
 from torchtalkd.link.expressions import parsed
 from torchtalkd.link.source import Facts
+from torchtalkd.link.test_entries import entries
 from torchtalkd.link.test_lists import Names, Selection, selection
 
 LISTED: Final = ("ops", "modules", "optims")
 """Forms of decorators that make one test for each entry of a list."""
+PARAMETERS: Final = ("parametrize", "pytest_parametrize")
+"""Forms of decorators whose values may be such entries: `@parametrize("info", module_db)`."""
 _MOST_SCOPES: Final = 30
 
 
@@ -154,10 +157,22 @@ def _over_in(facts: Facts, file: File, form: str) -> list[Over]:
         if not (definition.fact.detail or {}).get("cases"):
             continue
         for case in cases_of(facts, definition):
-            test = as_test(facts, definition) if case.form == form else None
+            test = as_test(facts, definition) if case.form == form and _may_list(facts, case) else None
             if test is not None:
-                found.append(Over(test, case, listed(facts, file, case)))
+                selection = listed(facts, file, case)
+                if form in LISTED or not selection.everything:
+                    found.append(Over(test, case, selection))
     return found
+
+
+def _may_list(facts: Facts, case: Case) -> bool:
+    """Whether a decorator's values may be entries: those of most parameters are numbers and words."""
+    return case.form in LISTED or any(name in case.text for name in list_names(facts))
+
+
+def list_names(facts: Facts) -> frozenset[str]:
+    """The names of the variables that entries are listed in."""
+    return frozenset(name for _, name in entries(facts).of_list)
 
 
 def listed(facts: Facts, file: File, case: Case) -> Selection:
@@ -166,7 +181,7 @@ def listed(facts: Facts, file: File, case: Case) -> Selection:
     found = known.get((file.id, case.text))
     if found is None:
         names = Names(facts, file)
-        value = names.argument(call_of(case.text), 0)
+        value = names.argument(call_of(case.text), 1 if case.form in PARAMETERS else 0)
         found = known[file.id, case.text] = selection(facts, value, names.evaluation.certain)
     return found
 

@@ -27,6 +27,9 @@ MOST: Final = 20_000
 """Names of one function that are made."""
 
 
+_ELSEWHERE: Final = "only where there is a device of type"
+
+
 class TestIds(NamedTuple):
     """The names of the tests that one function makes."""
 
@@ -39,8 +42,8 @@ class TestIds(NamedTuple):
 
     @property
     def certain(self) -> bool:
-        """These tests there are, and no others."""
-        return not self.patterns
+        """These tests there are, and no others but on machines with other devices."""
+        return all(reason.startswith(_ELSEWHERE) for reason in self.reasons)
 
 
 class TestClass(NamedTuple):
@@ -89,6 +92,9 @@ def classes_of(facts: Facts, test: Test) -> list[TestClass]:
         why = why_not_collected(facts, class_)
         makers = [case for case in makers_of(facts, class_) if case.form == "devices"]
         made = [one for case in makers for one in _for_devices(facts, class_, case.text)]
+        if class_ != test.around:
+            # Only a class's own tests are made for devices: those that it inherits stay as they are.
+            made = [one._replace(device="") for one in made]
         if why != NEVER:
             # A class that devices' classes are made of is taken out of its file.
             found += made or ([] if makers else [TestClass(class_.file.path, last(class_), "", why)])
@@ -115,7 +121,7 @@ def _for_devices(facts: Facts, class_: FiledDefinition, text: str) -> Iterator[T
             if allowed is UNDEFINED or allowed is False:
                 continue
         if device not in rules.devices:
-            reason = f"only where there is a device of type {device}"
+            reason = f"{_ELSEWHERE} {device}"
         chosen = _chosen(device, only, excepted)
         if chosen is False:
             continue

@@ -101,10 +101,8 @@ class Names:
             value = names.value(part)
             if isinstance(value, (list, tuple)):
                 found += [item for item in value if isinstance(item, Entry)]
-            elif not own:
-                return UNKNOWN
             else:
-                self.evaluation.certain = False
+                return UNKNOWN  # a list with more in it than is known is any list
         self.evaluation.certain = self.evaluation.certain and names.evaluation.certain
         return found
 

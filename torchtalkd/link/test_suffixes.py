@@ -6,15 +6,17 @@ See `link.test_ids`, which puts them together.
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from itertools import product
 from typing import Any, Final, NamedTuple
 
+from torchtalkd import keys
 from torchtalkd.facts import TestRules
 from torchtalkd.link.expression_values import UNDEFINED, UNKNOWN, Called, Named, Opaque
 from torchtalkd.link.source import Facts
 from torchtalkd.link.test_entries import Entry, types_of
-from torchtalkd.link.test_functions import Case, Test, call_of, listed
+from torchtalkd.link.test_functions import Case, Test, call_of, cases_of, listed
 from torchtalkd.link.test_lists import Names
 
 ANY: Final = "*"
@@ -273,6 +275,9 @@ def pytest_ids(facts: Facts, test: Test) -> tuple[list[str], str]:
         around = (test.around.fact.detail or {}).get("cases", ())
         if any(name.endswith("mark.parametrize") for name, _ in around):
             return [f"[{ANY}]"], "the class is parametrised, too"
+    fixture = _fixture_with_values(facts, test)
+    if fixture:
+        return [f"[{ANY}]"], f"the fixture {fixture} has several values"
     if not cases:
         return [""], ""
     names = Names(facts, test.definition.file)
@@ -283,6 +288,21 @@ def pytest_ids(facts: Facts, test: Test) -> tuple[list[str], str]:
             return [f"[{ANY}]"], f"the values of @{_head(case.text)} are not written out"
         parts.append(ids)
     return [f"[{'-'.join(combined)}]" for combined in product(*parts)], ""
+
+
+def _fixture_with_values(facts: Facts, test: Test) -> str:
+    """A parameter of a test that is, by its name, a fixture with values of its own: '' for none. Which of
+    several fixtures of one name is meant depends on folders and plug-ins, so any of them counts."""
+    for match in _PARAMETER.finditer(test.definition.fact.signature):
+        name = match[1]
+        for definition in facts.definitions(keys.py(name)) if name not in ("self", "cls") else ():
+            cases = cases_of(facts, definition)
+            if any(case.form == "fixture" and "params" in case.text for case in cases):
+                return name
+    return ""
+
+
+_PARAMETER: Final = re.compile(r"[(,]\s*([A-Za-z_]\w*)")
 
 
 def _ids_of(names: Names, call: ast.Call | None) -> list[str] | None:

@@ -13,7 +13,7 @@ from torchtalkd import keys
 from torchtalkd.facts import File, FiledDefinition, FiledReference
 from torchtalkd.link.source import Facts
 from torchtalkd.link.test_entries import Entry, entries, entries_of
-from torchtalkd.link.test_functions import LISTED, Over, Test, over_lists, test_around, tests_in
+from torchtalkd.link.test_functions import LISTED, PARAMETERS, Over, Test, over_lists, test_around, tests_in
 
 _FORMS: Final = {"operator": "ops", "module": "modules", "optimizer": "optims"}
 
@@ -42,12 +42,15 @@ class Running(NamedTuple):
 
 def tests_of_entries(facts: Facts, wanted: Iterable[Entry]) -> list[Running]:
     """The tests over lists that have one of some entries, by file and line."""
+    wanted = list(wanted)
     found: dict[int, tuple[Over, list[Entry]]] = {}
     index = _overs(facts)
     for entry in wanted:
         for over in index.get(entry.definition.id, ()):
             found.setdefault(id(over), (over, []))[1].append(entry)
     running = [_running(over, hit) for over, hit in found.values()]
+    decorated = _decorated(facts)
+    running += [one for one in _looping(facts, wanted) if one.test.definition.file.id not in decorated]
     return sorted(running, key=lambda one: (one.file, one.line))
 
 
@@ -57,12 +60,35 @@ def _overs(facts: Facts) -> dict[int, list[Over]]:
     if known is None:
         known = facts.kept["tests_of_entry"] = {}
         of_form = {form: of for of, form in _FORMS.items()}
-        for form in LISTED:
+        for form in (*LISTED, *PARAMETERS):
             for over in over_lists(facts, form):
                 for entry in over.selection.entries:
-                    if entry.of == of_form[form]:
+                    if entry.of == of_form.get(form, entry.of):
                         known.setdefault(entry.definition.id, []).append(over)
     return known
+
+
+def _decorated(facts: Facts) -> frozenset[int]:
+    """The ids of the files with tests over lists; kept."""
+    known: frozenset[int] | None = facts.kept.get("files_over_lists")
+    if known is None:
+        overs = (over for form in (*LISTED, *PARAMETERS) for over in over_lists(facts, form))
+        known = facts.kept["files_over_lists"] = frozenset(over.test.definition.file.id for over in overs)
+    return known
+
+
+def _looping(facts: Facts, wanted: Iterable[Entry]) -> Iterator[Running]:
+    """The tests of files that import a list with one of the entries and put none on a decorator: what their
+    bodies do with it is not known."""
+    lists: dict[str, list[Entry]] = {}
+    for entry in wanted:
+        if entry.list:
+            lists.setdefault(entry.list, []).append(entry)
+    for name, hit in lists.items():
+        for reference in facts.references(keys.py(name)):
+            if reference.fact.kind == "import" and reference.file.role == "test":
+                for test in tests_in(facts, reference.file):
+                    yield Running(test, f"its file imports {name}", False, tuple(hit))
 
 
 def _running(over: Over, hit: list[Entry]) -> Running:

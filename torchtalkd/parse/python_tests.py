@@ -35,6 +35,8 @@ _LONGEST_TEXT: Final = 2_000
 _LONGEST_ARGUMENT: Final = 300
 _MOST_CONSTANTS: Final = 200
 _WORD: Final = re.compile(r"[A-Za-z_]\w*")
+_ADDS: Final = re.compile(r"(\w+)\.(?:append|extend|insert)")
+"""A method that adds to a list."""
 _SPACE: Final = re.compile(r"\s+")
 _LEFT_OUT: Final = frozenset(("skips", "decorators"))
 """Arguments of an entry that are long and say nothing of its names."""
@@ -132,6 +134,10 @@ def _assigned_to(out: Outline, call: Node) -> str:
         if around.type in _STATEMENTS:
             left = around.child_by_field_name("left")
             return out.text(left) if left is not None and left.type == "identifier" else ""
+        if around.type == "call" and around != call:
+            held = _ADDS.fullmatch(out.text(around.child_by_field_name("function") or around))
+            if held is not None:
+                return held[1]
         around = around.parent
     return ""
 
@@ -223,6 +229,12 @@ def _name_values(out: Outline, texts: list[str], entries: set[str], pattern: re.
     for node in out.added if lists else ():
         for text in _values(out, [node]):
             added.setdefault(out.text(node), []).append(text)
+    for name in lists & assigned.keys():
+        # What a list is extended by, where that is no list that is written out: `op_db.extend(more)`.
+        more = re.findall(
+            rf"^{name}\.extend\((\w[\w.]*)\)", out.data.decode("utf-8", "replace"), re.MULTILINE
+        )
+        added.setdefault(name, []).extend(more)
     values = {name: _values(out, nodes) for name, nodes in assigned.items()} if lists else {}
     growing = bool(lists)
     while growing:
