@@ -159,7 +159,11 @@ def test_a_method_counts_only_where_the_test_has_the_class(view: View) -> None:
 def test_single_tests_are_named_where_nothing_else_leads_there(view: View) -> None:
     answer = affected(view, ["torch.functional.clamp_low"])
     (test,) = answer.tests
-    assert (test.file, test.certainty, test.tests) == ("test/test_plain.py", "certain", ("TestPlain::test_low",))
+    assert (test.file, test.certainty, test.tests) == (
+        "test/test_plain.py",
+        "certain",
+        ("TestPlain::test_low",),
+    )
     assert pytest_arguments(answer) == "test/test_plain.py::TestPlain::test_low"
     assert run_test_arguments(answer) == "test_plain"
     assert "torch.functional.clamp_low" in " > ".join(test.why)
@@ -223,7 +227,9 @@ def test_a_changed_line(view: View, path: str, part: str, expected: set[str]) ->
 
 def test_the_top_of_a_module_is_for_who_imports_it(view: View) -> None:
     answer = affected(view, (), [changed("torch/functional.py", 1)])
-    assert files(answer) == {f"test_{name}.py" for name in ("plain", "modules", "same", "rare", "device", "asserts")}
+    assert files(answer) == {
+        f"test_{name}.py" for name in ("plain", "modules", "same", "rare", "device", "asserts")
+    }
     assert not answer.everything
 
 
@@ -241,11 +247,19 @@ def test_a_line_of_cpp_that_begins_with_a_star_is_code(view: View) -> None:
 
 def test_what_is_gone_affects_who_still_says_its_name(view: View) -> None:
     gone = ChangedFile(
-        "torch/functional.py", "torch/functional.py", gaps=(3,), old_text=("def relu(x):",), text=("def relu(x):",)
+        "torch/functional.py",
+        "torch/functional.py",
+        gaps=(3,),
+        old_text=("def relu(x):",),
+        text=("def relu(x):",),
     )
     assert "test_plain.py" in files(affected(view, (), [gone]))
     gone = ChangedFile(
-        f"{NATIVE}/Old.cpp", f"{NATIVE}/Old.cpp", True, old_text=("void relu_kernel(Tensor& x) {",), text=("x",)
+        f"{NATIVE}/Old.cpp",
+        f"{NATIVE}/Old.cpp",
+        True,
+        old_text=("void relu_kernel(Tensor& x) {",),
+        text=("x",),
     )
     assert files(affected(view, (), [gone])) == RELU
 
@@ -270,7 +284,7 @@ def test_everything_where_nothing_can_be_narrowed(path: str, because: str) -> No
 def test_a_widely_included_header_is_everything() -> None:
     header = f"{NATIVE}/Relu.h"
     wide: Mapping[str, str] = {
-        f"{NATIVE}/Wide{n}.cpp": '#include <ATen/native/Relu.h>\nint f() { return 1; }\n' for n in range(60)
+        f"{NATIVE}/Wide{n}.cpp": "#include <ATen/native/Relu.h>\nint f() { return 1; }\n" for n in range(60)
     }
     view = view_of_sources({**SOURCES, **wide})
     answer = affected(view, (), [changed(header, 2)])
@@ -288,7 +302,9 @@ def test_documents_and_unknown_files_select_nothing_and_are_told(view: View) -> 
     changes = [ChangedFile("docs/a.md", text=("x",), added=(1,)), ChangedFile("data.bin", binary=True)]
     answer = affected(view, (), changes)
     assert not answer.tests and not answer.everything and answer.found
-    assert any("docs/a.md" in note for note in answer.notes) and any("data.bin" in note for note in answer.notes)
+    assert any("docs/a.md" in note for note in answer.notes) and any(
+        "data.bin" in note for note in answer.notes
+    )
 
 
 def test_the_json_says_all_of_it(view: View) -> None:

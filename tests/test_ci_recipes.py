@@ -6,6 +6,7 @@ What belongs to the service that runs them is played: checkouts are clones, the 
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -18,7 +19,6 @@ import yaml
 
 from tests.conftest import DEMO_TREE, REPOSITORY
 from tests.daemons import Home
-from torchtalkd import cli
 
 RECIPES = REPOSITORY / "clients" / "ci"
 
@@ -60,7 +60,7 @@ class Runner:
             target = Path(self.environment["ARTIFACTS"]) / step["with"]["name"]
             target.mkdir(parents=True)
             shutil.copy(self.tree / step["with"]["path"], target)
-        return "run" in step and not waits_for_a_command(step["run"])
+        return "run" in step
 
     def _shell(self, text: str) -> str:
         done = subprocess.run(
@@ -81,13 +81,6 @@ class Runner:
     def _script(path: Path, text: str) -> None:
         path.write_text(f"#!/bin/sh\n{text}\n")
         path.chmod(0o755)
-
-
-def waits_for_a_command(line: str) -> bool:
-    """Whether a line calls a command that this version of the program does not have yet."""
-    words = line.split()
-    commands = {command.partition(" ")[0] for command in cli.COMMANDS} | {"mcp-serve", "snapshot", "index"}
-    return words[0] == "torchtalkd" and words[1] not in commands and words[1] == "affected"
 
 
 def git(folder: Path, *arguments: str) -> None:
@@ -137,9 +130,34 @@ def played(tree: Path, folder: Path) -> None:
         told = affected.job("pull-request.yml", "affected")
         (updated,) = (out for out in told if "since baseline: 3 files differ, 1 of them headers" in out)
         assert ", 0 units" not in updated
+        assert set(told[-1].split()) <= {
+            path.relative_to(affected.tree).as_posix() for path in affected.tree.rglob("*.py")
+        }
+        played_action(affected)
     finally:
         for runner in runners:
             runner.home.end()
+
+
+def played_action(runner: Runner) -> None:
+    """The action's shell lines, with the inputs that a workflow gives it."""
+    action = yaml.safe_load((RECIPES / "action.yml").read_text("utf-8"))
+    summary, outputs = runner.tree.parent / "summary.md", runner.tree.parent / "outputs"
+    given = {"SOURCE": str(runner.tree), "SINCE": "origin/main", "DEPTH": "3", "INSTALL": "torchtalkd"}
+    runner.environment |= {
+        **given,
+        "GITHUB_STEP_SUMMARY": str(summary),
+        "GITHUB_OUTPUT": str(outputs),
+        "RUNNER_TEMP": str(runner.tree.parent),
+    }
+    for step in action["runs"]["steps"]:
+        assert set(step.get("env", {})) <= set(given)
+        runner._shell(step["run"])
+    said = dict(line.split("=", 1) for line in outputs.read_text().splitlines())
+    assert set(said) == set(action["outputs"])
+    assert "### Affected tests" in summary.read_text()
+    assert json.loads(Path(said["json"]).read_text())["total"] >= 1
+    assert said["everything"] in ("true", "false")
 
 
 def test_the_recipes_do_what_they_say(tmp_path_factory: pytest.TempPathFactory) -> None:

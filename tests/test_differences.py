@@ -112,7 +112,13 @@ def test_no_program_of_the_tree_runs(tmp_path: Path) -> None:
     git(tmp_path, "commit", "-q", "-m", "1")
     (tmp_path / "a.py").write_text("two\n")
     mark = tmp_path / "ran"
-    for name in ("diff.evil.command", "diff.evil.textconv", "filter.evil.clean", "core.fsmonitor", "diff.external"):
+    for name in (
+        "diff.evil.command",
+        "diff.evil.textconv",
+        "filter.evil.clean",
+        "core.fsmonitor",
+        "diff.external",
+    ):
         git(tmp_path, "config", name, f"touch {mark}; cat")
     (found,) = (d for d in since(tmp_path, "HEAD") if d.path == "a.py")
     assert found.added == [1] and not mark.exists()

@@ -71,5 +71,5 @@ class TestRules:
     """Calls that say nothing of what a test runs, because they switch something off, or are made only in a
     mode of their own: `name`, or `module: name` for those in a module; `*` stands for any letters."""
     unseen: tuple[str, ...] = ()
-    """Functions of C++ that are called in ways that the text does not show, by their full names; `*` stands for
-    any letters."""
+    """Functions of C++ that are called in ways that the text does not show, by their full names; `*` stands
+    for any letters."""

@@ -27,7 +27,9 @@ def affected_text(answer: AffectedAnswer, *, whole: bool = False) -> str:
     python = [test for test in answer.tests if not test.cpp]
     cpp = [test for test in answer.tests if test.cpp]
     share = f" ({100 * len(python) // answer.total} %)" if answer.total else ""
-    lines.append(f"{len(python)} of {answer.total} test files{share}" + (f", {len(cpp)} of C++" if cpp else ""))
+    lines.append(
+        f"{len(python)} of {answer.total} test files{share}" + (f", {len(cpp)} of C++" if cpp else "")
+    )
     if answer.things:
         lines.append("changed: " + _few([f"{thing.name} ({thing.kind})" for thing in answer.things]))
     if not answer.everything:
@@ -80,7 +82,12 @@ def summary(answer: AffectedAnswer) -> str:
     lines = ["### Affected tests", ""]
     if answer.everything:
         return "\n".join([*lines, f"Everything, because {'; '.join(answer.everything)}."])
-    lines += [f"{len(python)} of {answer.total} test files.", "", "| test | certainty | why |", "| --- | --- | --- |"]
+    lines += [
+        f"{len(python)} of {answer.total} test files.",
+        "",
+        "| test | certainty | why |",
+        "| --- | --- | --- |",
+    ]
     for test in answer.tests[:200]:
         why = " > ".join(test.why).replace("|", "\\|")
         lines.append(f"| `{test.file}` | {test.certainty} | {why} |")

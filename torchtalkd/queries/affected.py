@@ -89,7 +89,9 @@ def affected(
             nearest = nearest or spelled
         for subject, nodes in meant:
             first = nodes[0]
-            told.things.append(Thing(subject.name, subject.kind, first.file.path, first.fact.line, tuple(nodes)))
+            told.things.append(
+                Thing(subject.name, subject.kind, first.file.path, first.fact.line, tuple(nodes))
+            )
     if missing:
         return replace(said, missing=tuple(missing), nearest=nearest)
     table = runs(view)
@@ -117,7 +119,10 @@ def _add_siblings(view: View, table: Runs, told: Changed, reached: Reached, dept
     """Where nothing is seen to call a function of C++, whatever reaches its file counts as reaching it."""
     for thing in told.things:
         alone = thing.nodes and not any(
-            s.before or g.at == n.id for n in thing.nodes for s in [reached.steps[n.id]] for g in reached.goals
+            s.before or g.at == n.id
+            for n in thing.nodes
+            for s in [reached.steps[n.id]]
+            for g in reached.goals
         )
         if not alone or len(told.things) > 1 or reached.bits or reached.cpp:
             continue

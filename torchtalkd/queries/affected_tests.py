@@ -78,7 +78,9 @@ def cpp_tests(view: View, reached: Reached) -> list[AffectedTest]:
     ]
 
 
-def _words(view: View, table: Runs, reached: Reached, walked: Back, first: int) -> tuple[tuple[str, ...], bool]:
+def _words(
+    view: View, table: Runs, reached: Reached, walked: Back, first: int
+) -> tuple[tuple[str, ...], bool]:
     """The way from a node of a test file, in words, and whether each step means one thing."""
     nodes = way(walked, first)
     certain = True
@@ -164,7 +166,9 @@ def _is_fixture(view: View, definition: FiledDefinition) -> bool:
     fixtures = view.rules.tests.fixtures
     decorators = [str(name) for name in (definition.fact.detail or {}).get("decorators") or ()]
     name = keys.last(definition.fact.key)
-    return name in fixtures or name.startswith("__") or any(d.endswith(f) for d in decorators for f in fixtures)
+    return (
+        name in fixtures or name.startswith("__") or any(d.endswith(f) for d in decorators for f in fixtures)
+    )
 
 
 def _id(definition: FiledDefinition) -> str:

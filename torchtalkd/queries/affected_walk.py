@@ -15,9 +15,10 @@ from typing import Final, NamedTuple
 
 from torchtalkd import keys
 from torchtalkd.facts import FiledDefinition
-from torchtalkd.queries.callers import callers
+from torchtalkd.link import functions
 from torchtalkd.link.generated_names import called_as
 from torchtalkd.link.operators import Family
+from torchtalkd.queries.callers import callers
 from torchtalkd.queries.edges import Edge, at_reference, family_of, packet_node
 from torchtalkd.queries.python_edges import owner_of
 from torchtalkd.queries.runs.table import Runs
@@ -99,7 +100,8 @@ def walk(view: View, table: Runs, starts: Iterable[FiledDefinition], depth: int)
             found.unresolved.append(found.all_because)
             found.bits = table.every
             break
-        for other, further, edge in _onwards(view, table, found, node, mask, level < depth):
+        for caller, further, edge in _onwards(view, table, found, node, mask, level < depth):
+            other = _binding(view, node, caller, edge)
             on = (_device(view, edge) if edge is not None else "") or device
             if device and on != device:
                 # A kernel of another device that calls the operator calls it with tensors of that device.
@@ -110,6 +112,28 @@ def walk(view: View, table: Runs, starts: Iterable[FiledDefinition], depth: int)
                 found.steps.setdefault(other.id, Step(other, level + 1, node.id, edge))
                 waiting.append((other, further, on))
     return found
+
+
+def _binding(
+    view: View, called: FiledDefinition, caller: FiledDefinition, edge: Edge | None
+) -> FiledDefinition:
+    """Who calls: of code that stands in what binds a Python name (`m.def("f", [](…) { … })`) that name, which
+    somebody must call, and not the function that does the binding. What binds names itself is called by it."""
+    if edge is None or caller.fact.kind != "function" or edge.file != caller.file.path:
+        return caller
+    inside = [d for d in _bound_in(view, caller) if d.fact.line <= edge.line]
+    if not inside or (called.fact.kind == "function" and _bound_in(view, called)):
+        return caller
+    return max(inside, key=lambda d: (d.fact.line, d.fact.column))
+
+
+def _bound_in(view: View, function: FiledDefinition) -> list[FiledDefinition]:
+    """The Python names that a function's body binds."""
+    kept: dict[int, list[FiledDefinition]] = view.kept.setdefault("bindings of files", {})
+    file = function.file
+    if file.id not in kept:
+        kept[file.id] = [d for d in view.definitions_in(file) if d.fact.kind == "python_binding"]
+    return [d for d in kept[file.id] if function.fact.line <= d.fact.line <= function.fact.end_line]
 
 
 def _device(view: View, edge: Edge) -> str:
@@ -141,7 +165,9 @@ def _onwards(
     family = family_of(view, node)
     python = node.file.language == "python" or node.fact.kind == "python_binding"
     if python or family is not None:
-        at = table.operators.get(family.name, -1) if family is not None else table.definitions.get(node.id, -1)
+        at = (
+            table.operators.get(family.name, -1) if family is not None else table.definitions.get(node.id, -1)
+        )
         for packet, registry in _ruled(table, at):
             operator = packet_node(view, packet)
             if operator is not None and mask & table.bits(registry):
@@ -152,10 +178,13 @@ def _onwards(
         yield from ((other, mask, None) for other in _registered(view, node))
     rare = family is None and len(view.references(node.fact.key)) <= MOST_SITES
     edges = callers(view, node, python=family is None, crowded=near and rare)
+    beside: list[FiledDefinition] = []
     if not edges and family is None:
         edges = callers(view, node, python=True, crowded=True)
+        beside = _beside(view, node)
+        yield from ((other, mask, None) for other in beside)
         unseen = any(fnmatchcase(node.fact.name, name) for name in view.rules.tests.unseen)
-        if unseen or (not edges and _is_called_by_python(view, node)):
+        if unseen or (not edges and not beside and _is_called_by_python(view, node)):
             found.bits |= mask
             found.goals.append(Goal(-1, mask, node.id))
             found.unresolved.append(f"{node.fact.name} is called in a way that the text does not show")
@@ -177,9 +206,7 @@ def _registered_on(view: View, edge: Edge) -> Iterator[FiledDefinition]:
                 yield operator
 
 
-def _named(
-    view: View, family: Family, known: set[int]
-) -> Iterator[tuple[FiledDefinition, Edge | None]]:
+def _named(view: View, family: Family, known: set[int]) -> Iterator[tuple[FiledDefinition, Edge | None]]:
     """Functions that may call an operator by its name, where nothing says that another function is meant: a
     method of a receiver whose type is not known, a name that a `using` may bring in."""
     for last in called_as(family):
@@ -246,6 +273,22 @@ def _registered(view: View, node: FiledDefinition) -> list[FiledDefinition]:
             operator = packet_node(view, packet)
             if operator is not None:
                 found.append(operator)
+    return found
+
+
+def _beside(view: View, node: FiledDefinition) -> list[FiledDefinition]:
+    """Of a function that nobody is seen to call: the bindings that say its name, and the class that it makes."""
+    found = []
+    for target in view.targeting(node.fact.key):
+        owner = view.definition(target.owner)
+        written = functions.plain(target.fact.name)
+        means = node.fact.name == written or node.fact.name.endswith(f"::{written}")
+        near = "::" in written or target.file.id == node.file.id
+        if means and near and owner is not None and owner.fact.kind == "python_binding":
+            found.append(owner)
+    before, _, last = node.fact.name.rpartition("::")
+    if before and last.removeprefix("~") == before.rpartition("::")[2]:
+        found += [d for d in view.named(keys.cpp(before), before) if d.fact.kind == "class"]
     return found
 
 

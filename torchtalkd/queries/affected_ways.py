@@ -69,7 +69,9 @@ def leading(
             continue
         others = list(before[begins[node] : begins[node + 1]])
         if node in table.meets:
-            others.extend(one for one, other in table.meets[node] if sets[which[one]] & sets[which[other]] & bits)
+            others.extend(
+                one for one, other in table.meets[node] if sets[which[one]] & sets[which[other]] & bits
+            )
         for other in others:
             if other not in found and sets[which[other]] & bits:
                 found.add(other)

@@ -27,9 +27,40 @@ MOST_FILES: Final = 40
 """Files that take a header in, of which each function counts as changed with what is no function of it."""
 _CPP: Final = ("cpp", "cuda", "objcpp", "metal")
 _BODIES: Final = ("function", "kernel", "structured_impl", "structured_meta", "class", "autograd_function")
-_PLACES: Final = (*_BODIES, "macro", "macro_use", "registration", "schema", "stub", "stub_kernel", "python_binding")
-_BUILD: Final = (".cmake", ".bzl", ".bazel", "cmakelists.txt", "setup.py", "pyproject.toml", "buck.oss", "meson.build")
-_DOCS: Final = (".md", ".rst", ".txt", ".png", ".svg", ".jpg", ".gif", ".ipynb", ".cff", "license", "notice", "codeowners")
+_PLACES: Final = (
+    *_BODIES,
+    "macro",
+    "macro_use",
+    "registration",
+    "schema",
+    "stub",
+    "stub_kernel",
+    "python_binding",
+)
+_BUILD: Final = (
+    ".cmake",
+    ".bzl",
+    ".bazel",
+    "cmakelists.txt",
+    "setup.py",
+    "pyproject.toml",
+    "buck.oss",
+    "meson.build",
+)
+_DOCS: Final = (
+    ".md",
+    ".rst",
+    ".txt",
+    ".png",
+    ".svg",
+    ".jpg",
+    ".gif",
+    ".ipynb",
+    ".cff",
+    "license",
+    "notice",
+    "codeowners",
+)
 _COMMENT: Final = {"cpp": re.compile(r"\s*(//.*|/\*[^*]*\*/\s*)?"), "hash": re.compile(r"\s*(#.*)?")}
 _PYTHON_NAME: Final = re.compile(r"\s*(?:async\s+)?(?:def|class)\s+(\w+)")
 _CPP_NAME: Final = re.compile(r"([A-Za-z_]\w*)\s*\(")
@@ -201,16 +232,18 @@ def _touched(view: View, found: Changed, definition: FiledDefinition) -> None:
         bodies = [d for d in view.named(fact.key, fact.name) if not d.fact.declares]
         nodes = bodies or nodes
     if fact.kind in ("class", "autograd_function"):
-        nodes += [d for d in view.definitions_in(definition.file) if d.fact.scope >= 0 and view.scope(d) == definition]
+        nodes += [
+            d
+            for d in view.definitions_in(definition.file)
+            if d.fact.scope >= 0 and view.scope(d) == definition
+        ]
     if fact.kind in ("registration", "schema") and keys.space(fact.key) == keys.space(keys.op("")):
         operator = packet_node(view, str(keys.operator_name(fact.name)._replace(overload="")))
         nodes = [operator] if operator is not None else nodes
     found.things.append(Thing(fact.name, fact.kind, definition.file.path, fact.line, tuple(nodes)))
 
 
-def _around(
-    view: View, found: Changed, file: File, definitions: list[FiledDefinition], line: int
-) -> None:
+def _around(view: View, found: Changed, file: File, definitions: list[FiledDefinition], line: int) -> None:
     """What stands outside of all functions: in Python for who imports it, in C++ for the whole file."""
     if file.language == "python":
         modules = [d for d in view.definitions_in(file) if d.fact.kind == "module"]
@@ -223,7 +256,9 @@ def _around(
         for path in sorted({*taking.units, *taking.headers})[: MOST_FILES + 1]:
             other = view.file(path)
             if other is not None:
-                bodies += tuple(d for d in view.definitions_in(other) if d.fact.kind in _BODIES and not d.fact.declares)
+                bodies += tuple(
+                    d for d in view.definitions_in(other) if d.fact.kind in _BODIES and not d.fact.declares
+                )
     found.things.append(Thing(file.path, "file", file.path, line, bodies))
 
 
@@ -280,7 +315,9 @@ def _gone(view: View, file: File | None, change: ChangedFile) -> Iterator[Thing]
             found = [match[1] for match in [_CPP_NAME.search(line)] if match]
         names.update(dict.fromkeys(name for name in found if name not in here))
     for name in names:
-        spaces = (keys.py(name), keys.attr(name)) if python else (keys.cpp(name), keys.macro(name), keys.op(name))
+        spaces = (
+            (keys.py(name), keys.attr(name)) if python else (keys.cpp(name), keys.macro(name), keys.op(name))
+        )
         owners: dict[int, FiledDefinition] = {}
         for key in spaces:
             for reference in view.references(key)[:MOST_USES]:

@@ -62,7 +62,9 @@ def since(root: Path, revision: str) -> list[Difference]:
         found = _of_git(root, git, commit)
         below = _below(root, git)
         excluded = [f"--exclude-from={git.exclude}"] if git.exclude.is_file() else []
-        listed = git.ask("ls-files", "-z", "--others", *excluded, "--exclude-standard", "--", below or ".", user=True)
+        listed = git.ask(
+            "ls-files", "-z", "--others", *excluded, "--exclude-standard", "--", below or ".", user=True
+        )
         for name in (listed or b"").split(b"\0"):
             path = os.fsdecode(name)
             if path and not path.endswith("/"):
@@ -94,7 +96,8 @@ def _of_git(root: Path, git: Fenced, *what: str) -> list[Difference]:
     below = _below(root, git)
     relative = [f"--relative={below}"] if below else []
     told = git.ask(
-        "diff", "--no-ext-diff", "--no-textconv", "--no-color", "-U0", "-M", "--src-prefix=a/", "--dst-prefix=b/",
+        "diff", "--no-ext-diff", "--no-textconv", "--no-color", "-U0", "-M",
+        "--src-prefix=a/", "--dst-prefix=b/",
         "--ignore-submodules=all", *relative, *what, "--",
     )  # fmt: skip
     if told is None:

@@ -16,7 +16,9 @@ def affected(parser: ArgumentParser, text: Callable[[str], str]) -> None:
     """Those of `affected`."""
     parser.add_argument("funcs", nargs="*", type=text, metavar="FUNC", help="names; a,b are two")
     what = parser.add_mutually_exclusive_group()
-    what.add_argument("--since", metavar="REV", type=text, help="what changed from a git revision to the files now")
+    what.add_argument(
+        "--since", metavar="REV", type=text, help="what changed from a git revision to the files now"
+    )
     what.add_argument("--staged", action="store_true", help="what is in git's index")
     what.add_argument("--diff", metavar="FILE", type=text, help="a unified diff; - for standard input")
     parser.set_defaults(unread="")

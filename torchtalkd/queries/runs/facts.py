@@ -11,6 +11,7 @@ from torchtalkd import keys
 from torchtalkd.facts import File
 from torchtalkd.queries.runs.graph import Graph
 from torchtalkd.store import whole
+from torchtalkd.store.rows import ID_BITS
 from torchtalkd.store.view import View
 from torchtalkd.store.whole import Defined, Mentioned
 
@@ -99,5 +100,5 @@ def read(view: View) -> Tree:
             supporting.add(mention.file)
     for owner, found in targets.items():
         if definitions[owner].kind == "alias" and any(_is_framework(name) for _, name in found):
-            supporting.add(owner >> whole.ID_BITS)
+            supporting.add(owner >> ID_BITS)
     return Tree(view, Graph(), files, definitions, targets, mentions, supporting)

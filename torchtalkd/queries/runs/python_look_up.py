@@ -170,4 +170,6 @@ class Names:
     def variables(self, module: Defined) -> int:
         """The node of what a module's variables hold."""
         name = module.name
-        return self.tree.name("variables", name, lambda node: self.tree.graph.edge(node, self.tree.name("active", name)))
+        return self.tree.name(
+            "variables", name, lambda node: self.tree.graph.edge(node, self.tree.name("active", name))
+        )

@@ -202,7 +202,9 @@ def _method(tree: Tree, classes: Classes, holders: _Holders, mention: Mentioned)
 
 def _add_lists(tree: Tree, names: Names) -> None:
     """What holds the entries of test lists holds those of the modules that it takes lists from, too."""
-    holding = {tree.module(d).name for d in tree.definitions.values() if d.kind == "test" and tree.is_python(d)}
+    holding = {
+        tree.module(d).name for d in tree.definitions.values() if d.kind == "test" and tree.is_python(d)
+    }
     taken: dict[str, set[str]] = {}
     for definition in tree.definitions.values():
         if definition.kind != "alias" or not tree.is_python(definition):
@@ -217,7 +219,9 @@ def _add_lists(tree: Tree, names: Names) -> None:
                 module = tree.definitions.get(owner)
                 if module is not None and module.kind == "module" and names.is_module(mention.name):
                     taken.setdefault(module.name, set()).add(mention.name)
-    near = {name.rpartition(".")[0] for name in holding} | {name.rpartition(".")[0].rpartition(".")[0] for name in holding}
+    near = {name.rpartition(".")[0] for name in holding} | {
+        name.rpartition(".")[0].rpartition(".")[0] for name in holding
+    }
     grown = True
     while grown:
         more = {name for name, others in taken.items() if name not in holding and others & holding}

@@ -19,8 +19,8 @@ from torchtalkd.link.test_functions import is_test_name
 from torchtalkd.queries.runs import facts
 from torchtalkd.queries.runs.facts import Tree
 from torchtalkd.queries.runs.graph import Graph
-from torchtalkd.queries.runs.operator_nodes import Operators, add_operators
 from torchtalkd.queries.runs.imports import imports
+from torchtalkd.queries.runs.operator_nodes import Operators, add_operators
 from torchtalkd.queries.runs.python_classes import Classes
 from torchtalkd.queries.runs.python_look_up import Names
 from torchtalkd.queries.runs.python_nodes import add_python
