@@ -40,7 +40,7 @@ CALLS = {
     "list_modules": ([], "nn"),
     "tests": (["query=mul"], "test_ops.py"),
     "find_similar_tests": (["query=mul", "limit=5"], "test_ops.py"),
-    "list_test_utils": (["category=all"], "for tests"),
+    "list_test_utils": (["category=all"], "this tree has no equipment"),
     "test_file_info": (["file_path=test_ops"], "test/test_ops.py"),
 }
 """For each tool a call on the small tree, and what its answer has."""

@@ -212,6 +212,13 @@ def test_what_the_clients_have_registered_is_found(tmp_path: Path) -> None:
     assert "/gone/torchtalkd does not exist" in found["zed", "settings.json"].problem
     assert "cannot be read" in found["claude", ".mcp.json"].problem
     assert len(found) == 5
+    # What `claude mcp add` without a scope writes: for this project alone, in the user's file.
+    entry = CLIENTS["claude"].entry(words)
+    local = {"projects": {str(project): {"mcpServers": {"torchtalk": entry}}, "/other": {}}}
+    (home / ".claude.json").write_text(json.dumps(local), "utf-8")
+    here, there = (registered({"HOME": str(home)}, at) for at in (project, tmp_path))
+    assert [one.command for one in here if one.file.name == ".claude.json"] == [tuple(words)]
+    assert not [one for one in there if one.file.name == ".claude.json"]
 
 
 # -- the plugin of Claude Code

@@ -29,24 +29,31 @@ FUNCTIONS = (
     *("TensorIterator::build", "torch.nn.functional.linear", "c10::irange", "at::native::sum_out"),
 )
 CLASSES = ("Linear", "Conv2d", "LSTM", "Adam", "BatchNorm2d", "Transformer", "MultiheadAttention", "SGD")
+
+
+def base(number: int) -> str:
+    """An operator without its overload."""
+    return OPERATORS[number % len(OPERATORS)].partition(".")[0]
+
+
 FILES = ("test_torch", "test_nn", "test_ops", "test_autograd", "test_jit")
 CALLS: Mapping[str, tuple[float, Callable[[int], dict[str, Any]]]] = {
     # what: (most milliseconds at p95, the arguments of call n)
     "get_status": (50, lambda n: {}),
     "trace": (50, lambda n: {"func": OPERATORS[n % len(OPERATORS)]}),
     "trace dispatch": (50, lambda n: {"func": OPERATORS[n % len(OPERATORS)], "focus": "dispatch"}),
-    "search": (50, lambda n: {"query": OPERATORS[n % len(OPERATORS)].partition(".")[0]}),
-    "search kernels": (50, lambda n: {"query": OPERATORS[n % len(OPERATORS)][:5], "mode": "kernels"}),
+    "search": (50, lambda n: {"query": base(n)}),
+    "search kernels": (50, lambda n: {"query": base(n)[:5], "mode": "kernels"}),
     "graph callers": (50, lambda n: {"func": FUNCTIONS[n % len(FUNCTIONS)], "mode": "callers"}),
     "graph calls": (50, lambda n: {"func": FUNCTIONS[n % len(FUNCTIONS)], "mode": "calls"}),
     "graph impact": (150, lambda n: {"func": FUNCTIONS[n % len(FUNCTIONS)], "mode": "impact", "depth": 3}),
     "modules": (50, lambda n: {"name": CLASSES[n % len(CLASSES)]}),
     "modules list": (50, lambda n: {"name": ("nn", "optim", "all", "Pool")[n % 4], "mode": "list"}),
-    "tests": (50, lambda n: {"query": OPERATORS[n % len(OPERATORS)].partition(".")[0]}),
+    "tests": (50, lambda n: {"query": base(n)}),
     "tests utils": (50, lambda n: {"mode": "utils"}),
     "tests file_info": (50, lambda n: {"query": FILES[n % len(FILES)], "mode": "file_info"}),
     "affected": (300, lambda n: {"funcs": FUNCTIONS[n % len(FUNCTIONS)]}),
-    "cuda_kernels": (50, lambda n: {"function_name": OPERATORS[n % len(OPERATORS)].partition(".")[0]}),
+    "cuda_kernels": (50, lambda n: {"function_name": base(n)}),
 }
 
 

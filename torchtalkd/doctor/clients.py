@@ -49,11 +49,11 @@ def _registration(one: Registered, place: Place) -> Finding:
 
 
 def _twice(found: list[Registered]) -> Iterator[Finding]:
-    """Two servers in one file would give a model each tool twice."""
-    files = defaultdict(list)
+    """Two servers in one file would give a model each tool twice. Of equal name the nearer one counts."""
+    files: dict[tuple[str, Path], dict[str, None]] = defaultdict(dict)
     for one in found:
         if one.command:
-            files[one.client, one.file].append(one.name)
+            files[one.client, one.file].setdefault(one.name)
     for (key, file), names in files.items():
         if len(names) > 1:
             said = f"{CLIENTS[key].title}, {file} starts this server {len(names)} times: {', '.join(names)}"

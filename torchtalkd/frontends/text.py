@@ -169,21 +169,15 @@ def _head(answer: Answer) -> str:
     subject = next((s for s in answer.subjects if s.answered), answer.subjects[0])
     elsewhere = f", in {subject.root}" if subject.root else ""
     places = f"{answer.total} {'place' if answer.total == 1 else 'places'}"
-    return " · ".join(
-        (
-            f"{subject.name}, {_kind(subject)}{elsewhere}",
-            f"{places}{_certainty(answer)}",
-            *standing_words(answer.standing),
-        )
-    )
+    named = f"{subject.name}, {_kind(subject)}{elsewhere}"
+    return " · ".join((named, f"{places}{_certainty(answer)}", *standing_words(answer.standing)))
 
 
 def _certainty(answer: Answer) -> str:
-    """How many of the places are one of several that a name may mean."""
-    candidates = sum(item.evidence == "candidate" for item in answer.items)
-    if candidates:
-        return f", {candidates} of them {'a candidate' if candidates == 1 else 'candidates'}"
-    return ", certain" if answer.items else ""
+    """How many places are one of several that a name may mean."""
+    count = sum(item.evidence == "candidate" for item in answer.items)
+    words = f"{count} of them {'a candidate' if count == 1 else 'candidates'}" if count else "certain"
+    return f", {words}" if answer.items else ""
 
 
 def _kind(subject: Subject) -> str:

@@ -30,6 +30,8 @@ class Client(NamedTuple):
     """The member that holds the servers by name."""
     entry: Entry
     toml: bool = False
+    projects: str = ""
+    """The member that holds, by a project's folder, objects with a `section` of their own."""
     adds: str = ""
     """A command of its own that adds a server, `{}` in place of the command's words."""
 
@@ -60,13 +62,23 @@ CLIENTS: Final[Mapping[str, Client]] = {
         ("~/.claude.json", ".mcp.json"),
         "mcpServers",
         _typed,
+        projects="projects",
         adds=f"claude mcp add {NAME} -s user -- {{}}",
     ),
     "codex": Client(
-        "Codex", ("~/.codex/config.toml",), "mcp_servers", _plain, True, f"codex mcp add {NAME} -- {{}}"
+        "Codex", ("~/.codex/config.toml",), "mcp_servers", _plain, True, adds=f"codex mcp add {NAME} -- {{}}"
     ),
     "cursor": Client("Cursor", ("~/.cursor/mcp.json", ".cursor/mcp.json"), "mcpServers", _typed),
-    "vscode": Client("VS Code", (".vscode/mcp.json", "~/.config/Code/User/mcp.json"), "servers", _typed),
+    "vscode": Client(
+        "VS Code",
+        (
+            ".vscode/mcp.json",
+            "~/.config/Code/User/mcp.json",
+            "~/Library/Application Support/Code/User/mcp.json",
+        ),
+        "servers",
+        _typed,
+    ),
     "zed": Client("Zed", ("~/.config/zed/settings.json",), "context_servers", _zed),
     "windsurf": Client("Windsurf", ("~/.codeium/windsurf/mcp_config.json",), "mcpServers", _plain),
     "gemini": Client(
@@ -79,7 +91,13 @@ CLIENTS: Final[Mapping[str, Client]] = {
     "copilot": Client("Copilot CLI", ("~/.copilot/mcp-config.json",), "mcpServers", _copilot),
     "opencode": Client("OpenCode", ("~/.config/opencode/opencode.json", "opencode.json"), "mcp", _opencode),
     "claude-desktop": Client(
-        "Claude Desktop", ("~/.config/Claude/claude_desktop_config.json",), "mcpServers", _plain
+        "Claude Desktop",
+        (
+            "~/.config/Claude/claude_desktop_config.json",
+            "~/Library/Application Support/Claude/claude_desktop_config.json",
+        ),
+        "mcpServers",
+        _plain,
     ),
 }
 """By the name that `mcp-config` takes."""

@@ -37,7 +37,7 @@ def registered(environ: Mapping[str, str], project: Path) -> list[Registered]:
         for spelled in client.files:
             file = _place(spelled, environ, project)
             if file is not None:
-                found.extend(_in_file(key, client, file, environ))
+                found.extend(_in_file(key, client, file, environ, project))
     return found
 
 
@@ -64,7 +64,9 @@ def _place(spelled: str, environ: Mapping[str, str], project: Path) -> Path | No
     return project / spelled
 
 
-def _in_file(key: str, client: Client, file: Path, environ: Mapping[str, str]) -> Iterator[Registered]:
+def _in_file(
+    key: str, client: Client, file: Path, environ: Mapping[str, str], project: Path
+) -> Iterator[Registered]:
     try:
         text = file.read_text("utf-8")
         raw = tomllib.loads(text) if client.toml else parsed(without_comments(text))
@@ -73,11 +75,17 @@ def _in_file(key: str, client: Client, file: Path, environ: Mapping[str, str]) -
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, NotPlain) as error:
         yield Registered(key, file, "", (), f"cannot be read: {error}")
         return
-    servers = raw.get(client.section)
-    for name, entry in (servers if isinstance(servers, dict) else {}).items():
-        command = _command(entry)
-        if command and (name == NAME or _is_ours(command)):
-            yield Registered(key, file, str(name), command, _problem(str(name), entry, command, environ))
+    own = _object(_object(raw, client.projects), str(project)) if client.projects else {}
+    for servers in (_object(raw, client.section), _object(own, client.section)):
+        for name, entry in servers.items():
+            command = _command(entry)
+            if command and (name == NAME or _is_ours(command)):
+                yield Registered(key, file, str(name), command, _problem(str(name), entry, command, environ))
+
+
+def _object(value: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    found = value.get(name)
+    return found if isinstance(found, dict) else {}
 
 
 def _command(entry: Any) -> tuple[str, ...]:

@@ -1,9 +1,10 @@
-"""The answer to `affected` for a model: what is certain first, then what is nearest, each file with a
-short way."""
+"""The answer to `affected` for a model: all test files first, folder by folder, then the way to each, the
+nearest first. So the first page says what to run, and the others why."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from textwrap import wrap
 from typing import Final
 
 from torchtalkd.frontends.standing_text import standing_words
@@ -34,18 +35,28 @@ def affected_page(answer: AffectedAnswer) -> str:
     lines.extend(f"{thing.file}:{thing.line}  {thing.name}  {thing.kind}" for thing in answer.things)
     if not answer.everything:
         changed = frozenset(thing.name for thing in answer.things)
-        for certainty, title in _SORTS.items():
-            lines.extend(_section(title, [test for test in python if test.certainty == certainty], changed))
-        lines.extend(_section("of C++", cpp, changed))
+        sorts = {title: [t for t in python if t.certainty == sort] for sort, title in _SORTS.items()}
+        sorts = {title: tests for title, tests in (sorts | {"of C++": cpp}).items() if tests}
+        for title, tests in sorts.items():
+            lines.append(f"{title} ({len(tests)}):")
+            lines.extend(f"  {line}" for line in _folders(tests))
+        for title, tests in sorts.items():
+            lines.append(f"ways, {title.partition(',')[0]}:")
+            near = sorted(tests, key=lambda test: (len(test.why), test.file))
+            lines.extend(f"  {_line(test, changed)}" for test in near)
     lines.extend(f"note: {note}" for note in answer.notes)
     return "\n".join(printable(line) for line in lines)
 
 
-def _section(title: str, tests: list[AffectedTest], changed: frozenset[str]) -> Iterator[str]:
-    if tests:
-        yield f"{title} ({len(tests)}):"
-        near = sorted(tests, key=lambda test: (len(test.why), test.file))
-        yield from (f"  {_line(test, changed)}" for test in near)
+def _folders(tests: list[AffectedTest]) -> Iterator[str]:
+    """`test/jit/: test_a.py, test_b.py`, in lines that are not too long."""
+    folders: dict[str, list[str]] = {}
+    for test in tests:
+        folder, _, name = test.file.rpartition("/")
+        folders.setdefault(f"{folder}/" if folder else "", []).append(name)
+    for folder, names in sorted(folders.items()):
+        begin = f"{folder}: " if folder else ""
+        yield from wrap(", ".join(sorted(names)), _LONGEST, initial_indent=begin, subsequent_indent=begin)
 
 
 def _line(test: AffectedTest, changed: frozenset[str]) -> str:

@@ -8,7 +8,7 @@ page that goes on with them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import zip_longest
 from typing import Final
 
@@ -41,33 +41,6 @@ def pages(head: str, lines: Sequence[str]) -> list[list[str]]:
         if leads:
             titles.append(line)
     return found
-
-
-def extract(whole: str) -> str:
-    """The answer with as many rows of each section as fit into a page: alike many of all."""
-    lines = whole.split("\n")
-    for most in (*_CAPS, 1):
-        found = list(_capped(lines, most))
-        if sum(len(line.encode()) + 1 for line in found) <= MOST_BYTES and len(found) < MOST_LINES:
-            break
-    return "\n".join(found)
-
-
-_CAPS: Final = (1_000, 150, 100, 70, 50, 40, 30, 24, 18, 14, 10, 7, 5, 3, 2)
-
-
-def _capped(lines: Sequence[str], most: int) -> Iterator[str]:
-    shown = left = 0
-    for line, below in zip_longest(lines, lines[1:], fillvalue=""):
-        depth = _depth(line)
-        shown = shown + (depth == 2) if depth else 0
-        if not depth or shown <= most:
-            yield line
-        elif depth == 2:
-            left += 1
-        if left and not _depth(below):
-            yield f"  … {left} more {'line' if left == 1 else 'lines'}"
-            left = 0
 
 
 def rest(whole: Sequence[str], shown: Sequence[str]) -> list[str]:

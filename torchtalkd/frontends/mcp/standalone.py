@@ -115,8 +115,7 @@ def _affected(view: View, given: Given) -> AffectedAnswer:
 def _affected_text(answer: AffectedAnswer) -> Text:
     if answer.error or answer.missing:
         return Text(_nobody(answer))
-    whole = affected_page(answer)
-    return Text(whole, paging.extract(whole))
+    return Text(affected_page(answer))
 
 
 def _nobody(answer: AffectedAnswer) -> str:
@@ -179,6 +178,17 @@ def _tests(view: View, given: Given) -> TestsAnswer:
     return tests(view, given["query"], mode, limit, focus)
 
 
+def _is_bare(answer: TestsAnswer) -> bool:
+    """Whether everything of a sort was asked for, and the tree has nothing of it."""
+    return not (answer.items or answer.query or answer.error)
+
+
+def _tests_text(answer: TestsAnswer) -> Text:
+    if _is_bare(answer):
+        return Text(f"this tree has no {answer.focus if answer.focus != 'all' else 'equipment'} for tests")
+    return Text(tests_text(answer))
+
+
 def _tests_ways(answer: TestsAnswer, given: Given) -> Iterator[Way]:
     query, mode = given["query"], given["mode"]
     same = {
@@ -189,8 +199,9 @@ def _tests_ways(answer: TestsAnswer, given: Given) -> Iterator[Way]:
         yield to(f"{answer.total - len(answer.items)} more", "tests", **same, limit=more)
     if not answer.items:
         if answer.nearest:
-            yield to("the likest", "tests", query=answer.nearest[0], mode=mode)
-        yield to("names that contain it", "search", query=_last(query))
+            yield to("the likest", "tests", **{**same, "query": answer.nearest[0]})
+        if query:
+            yield to("names that contain it", "search", query=_last(query))
     elif mode == "find":
         files = [item.file for item in answer.items if item.file]
         if files:
@@ -220,9 +231,9 @@ OWN: Final[Mapping[str, Own]] = {
     ),
     "tests": Own(
         _tests,
-        lambda answer: Text(tests_text(answer)),
+        _tests_text,
         _tests_ways,
-        lambda answer: not answer.items,
+        lambda answer: not answer.items and not _is_bare(answer),
         absent="No tests found",
         certainty=lambda answer: _sure(sum(not item.certain for item in answer.items)),
     ),
