@@ -45,7 +45,7 @@ def write(root: Path, entries: Any, place: str = "build") -> Path:
 
 
 def read(root: Path, entries: Any, place: str = "build") -> Database:
-    return read_database(write(root, entries, place), root, root.parent / "made")
+    return read_database(write(root, entries, place), root)
 
 
 def conventions() -> Conventions:
@@ -204,7 +204,7 @@ def test_a_database_that_is_none_costs_a_sentence(root: Path, text: str, why: st
     path = root / "compile_commands.json"
     path.write_bytes(text.encode("utf-8", "surrogateescape"))
     started = time.monotonic()
-    found = read_database(path, root, root.parent / "made")
+    found = read_database(path, root)
     assert time.monotonic() - started < SOON
     assert found.entries == ()
     assert why in found.notes[0]
@@ -217,7 +217,7 @@ def test_a_database_that_is_no_file_is_not_waited_for(root: Path, tmp_path: Path
     ):
         path = tmp_path / f"{n}.json"
         make(path)  # type: ignore[operator]
-        found = read_database(path, root, tmp_path)
+        found = read_database(path, root)
         assert found.entries == ()
         assert found.notes == (f"{path} is no file that can be read",)
 
@@ -235,6 +235,8 @@ def test_a_database_that_is_no_file_is_not_waited_for(root: Path, tmp_path: Path
         {"file": "a.cpp", "arguments": ["c++", 3]},
         {"file": "a.cpp", "directory": {}, "command": "c++"},
         {"file": "a\0.cpp", "command": "c++"},
+        {"file": "a\ud800.cpp", "command": "c++"},
+        {"file": "a.cpp", "directory": "\udcff", "command": "c++"},
         {"file": "a.cpp", "command": "c++ " + "x" * 1_000_001},
         {"file": "a.cpp"},
     ],
@@ -258,9 +260,17 @@ def test_a_large_database_is_read_in_time(root: Path) -> None:
     entries = [{**ENTRY, "command": f"c++ {flags} -o {n}.o -c a"} for n in range(8_000)]
     write(root, entries)
     started = time.monotonic()
-    found = read_database(root / "build/compile_commands.json", root, root.parent / "made")
+    found = read_database(root / "build/compile_commands.json", root)
     assert time.monotonic() - started < SOON
     assert len(found.entries) == 1
+
+
+def test_commands_that_all_differ_are_read_up_to_a_point(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("torchtalkd.compilation.database._MOST_FLAGS", 20)
+    found = read(root, [{**ENTRY, "command": f"c++ -DN={n} -DM -c a"} for n in range(10)])
+    assert found.notes == (
+        f"4 of the commands in {found.path}: left out, as one is one too many that differs from all others",
+    )
 
 
 def test_nothing_named_runs_and_nothing_is_written(root: Path, tmp_path: Path) -> None:

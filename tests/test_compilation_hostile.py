@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from torchtalkd.compilation.plain_files import plain_bytes, plain_text
-from torchtalkd.compilation.special_files import SpecialFiles
+from torchtalkd.compilation.special_files import leading_to_special
 
 
 @pytest.fixture
@@ -53,14 +53,16 @@ def test_a_text_of_the_tree_is_in_the_tree(tree: Path) -> None:
     ],
 )
 def test_an_include_that_no_reader_survives_is_found_first(tree: Path, name: str, special: str) -> None:
-    expected = str(tree / special) if special else ""
-    assert SpecialFiles().first([(str(tree), "a.h"), (str(tree), name)], [str(tree / "inc")]) == expected
+    expected = {"src/x.cpp": str(tree / special)} if special else {}
+    files = {"src/x.cpp": ["a.h", name], "src/y.cpp": ["a.h"]}
+    assert leading_to_special(tree, files, [str(tree), str(tree / "inc")]) == expected
     # From the includer's own folder, too.
-    assert SpecialFiles().first([(str(tree / "inc"), name)], []) == expected
+    beside = leading_to_special(tree, {"inc/x.h": [name]}, [])
+    assert beside == ({"inc/x.h": str(tree / special)} if special else {})
 
 
 def test_an_absolute_include_and_a_socket_are_found(tree: Path) -> None:
-    assert SpecialFiles().first([(str(tree), "/dev/zero")], []) == "/dev/zero"
+    assert leading_to_special(tree, {"a.cpp": ["/dev/zero"]}, []) == {"a.cpp": "/dev/zero"}
     with socket.socket(socket.AF_UNIX) as listening:
         here = os.getcwd()
         os.chdir(tree / "inc")  # The path of a socket may have no more than 100 letters.
@@ -68,4 +70,5 @@ def test_an_absolute_include_and_a_socket_are_found(tree: Path) -> None:
             listening.bind("s.h")
         finally:
             os.chdir(here)
-        assert SpecialFiles().first([(str(tree), "s.h")], [str(tree / "inc")]) == str(tree / "inc/s.h")
+        found = leading_to_special(tree, {"a.cpp": ["x.h", "s.h"]}, [str(tree / "inc")])
+        assert found == {"a.cpp": str(tree / "inc/s.h")}

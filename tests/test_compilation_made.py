@@ -52,6 +52,7 @@ RECIPE = Compilation(
     packages=(
         Package("fmt", "fmt/format.h", ("third/fmt",), defines=("HAS_FMT",)),
         Package("gone", "gone.h", defines=("HAS_GONE",)),
+        Package("some", "fmt/format.h", ("third/fmt",), defines=("SOME",), paths=("src/b.cc",)),
     ),
     configured=(ConfiguredHeader("inc/config.h", "config.h.in", {"MAJOR": "{major}"}),),
 )
@@ -142,7 +143,11 @@ def test_commands_of_a_whole_tree(root: Path) -> None:
     told = commands(root, conventions(), made)
     assert {unit.path for unit in told.units} >= {"src/a.cpp", "src/simd/X.cpp"}
     assert (told.database, told.notes) == ("", ())
-    assert [(one.name, one.where) for one in told.packages] == [("fmt", "tree"), ("gone", "")]
+    assert [(one.name, one.where) for one in told.packages] == [
+        ("fmt", "tree"),
+        ("gone", ""),
+        ("some", "tree"),
+    ]
     # What cannot be read on this machine is no unit, and is counted.
     if sys.platform != "darwin":
         assert told.left_out["objcpp"] == 1

@@ -41,7 +41,7 @@ def test_it_says_what_was_made_and_what_is_missing(root: Path, capsys: pytest.Ca
     assert "missing headers: not known before `torchtalkd index build`" in text
     if sys.platform != "darwin":
         assert whole["left_out"]["objcpp"] == 1
-        assert "Objective-C++: 1 units are read exactly on macOS only" in text
+        assert "Objective-C++: 1 unit can be read exactly on macOS only" in text
     assert whole["configured"] == ["aten/src/ATen/Config.h"]
 
     assert cli.main(["index", "build", "--no-daemon", "--source", str(root)]) == 0
@@ -49,11 +49,11 @@ def test_it_says_what_was_made_and_what_is_missing(root: Path, capsys: pytest.Ca
     missing = {one["name"]: one for one in whole["missing"]}
     assert missing["ATen/Functions.h"] == {"name": "ATen/Functions.h", "units": 1, "whose": GENERATED}
     assert whole["wanting_generated"] == 1
-    assert f"generated headers missing: torchtalkd trust {root} (1 units take one in)" in text
+    assert f"generated headers missing: torchtalkd trust {root} (wanted by 1 unit)" in text
     # fmt/core.h comes through a header of the tree.
     if not any(one["name"] == "fmt" and one["where"] for one in whole["packages"]):
         assert missing["fmt/core.h"] == {"name": "fmt/core.h", "units": 2, "whose": "fmt"}
-        assert "missing: fmt, in up to 2 units: apt install libfmt-dev" in text
+        assert "missing: fmt, wanted by at most 2 units: apt install libfmt-dev" in text
     assert missing["nowhere.h"]["units"] == 1
     assert "in some branch, and nowhere here: nowhere.h (1)" in text
     assert "ATen/Config.h" not in missing
@@ -78,6 +78,27 @@ def test_without_a_cpp_library_it_says_what_to_install(
     )
     assert cli.main(["status", "--compile", "--source", str(root)]) == 1
     assert "EXACT READING IS OFF: install g++" in capsys.readouterr().out
+
+
+def test_an_extension_takes_the_headers_of_a_known_frameworks_tree(
+    root: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    extension = tmp_path / "ext"
+    (extension / "csrc").mkdir(parents=True)
+    (extension / "setup.py").write_text("from torch.utils.cpp_extension import CppExtension\n")
+    (extension / "csrc/a.cpp").write_text("#include <ATen/Sub.h>\n#include <ATen/ops/add.h>\n")
+    assert cli.main(["index", "build", "--no-daemon", "--source", str(extension)]) == 0
+
+    def missing() -> set[str]:
+        return {one["name"] for one in told(extension, capsys)[0]["missing"]}
+
+    installed = any(one["where"] for one in told(extension, capsys)[0]["packages"] if one["name"] == "torch")
+    if not installed:
+        assert missing() == {"ATen/Sub.h", "ATen/ops/add.h"}
+    assert cli.main(["init", "--source", str(root)]) == 0
+    assert missing() <= {"ATen/ops/add.h"}
+    assert cli.main(["trust", str(root)]) == 0
+    assert missing() == set()
 
 
 INCLUDES = {

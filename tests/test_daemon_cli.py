@@ -292,6 +292,7 @@ def test_a_command_that_asks_the_daemon_imports_next_to_nothing(home: Home, mini
         "torchtalkd.cli",
         "torchtalkd.frontends",
         "torchtalkd.frontends.command",
+        "torchtalkd.frontends.command.compile_arguments",
         "torchtalkd.frontends.command.dispatcher_arguments",
         "torchtalkd.frontends.command.harness_arguments",
         "torchtalkd.frontends.command.remote",

@@ -160,6 +160,9 @@ def test_a_failing_generator_says_so_and_keeps_the_former(
     # It is not run again and again: only other inputs give it another chance.
     again = generate(root, told, made, code_digest(root, told))
     assert (again.state, again.sentence) == ("failed", sentence)
+    heard: list[str] = []
+    generate(root, told, made, code_digest(root, told), again=True, told=heard.append)
+    assert heard == ["gen.main runs"]
     (root / "gen" / "main.py").write_text(GENERATOR)
     assert generate(root, told, made, code_digest(root, told)).state == "current"
 

@@ -37,6 +37,7 @@ def test_the_version_is_the_package_s(installed: metadata.Distribution) -> None:
 @pytest.mark.parametrize(
     ("package", "folder", "pattern"),
     [
+        ("torchtalkd.compilation", "torchtalkd/compilation", "*.h"),
         ("torchtalkd.manifests", "manifests", "*.toml"),
         ("torchtalkd.integration", "tests/integration", "*.yml"),
         ("torchtalkd.store", "torchtalkd/store", "*.sql"),

@@ -3,20 +3,20 @@
     python -m tests.bench.definitions TREE [--files 60] [--seed 1] [--generated DIR]
 
 Each sampled `.cpp` is read by libclang without a build, errors tolerated; `--generated` names a
-folder with torchgen's headers, without which some units lose what they include. Needs builtin
-headers that fit libclang 18 (`pip install clang-tidy==18.1.8` brings them). Every miss is listed.
+folder with torchgen's headers, which mirrors the tree (configured headers are written there, too);
+without it some units lose what they include. Every miss is listed.
 """
 
 from __future__ import annotations
 
 import argparse
-import importlib.util
 import random
 import tempfile
 from pathlib import Path
 
 from clang import cindex
 
+from torchtalkd.compilation import commands
 from torchtalkd.conventions import load
 from torchtalkd.engine import build
 from torchtalkd.link.macros import makes
@@ -34,35 +34,9 @@ _FUNCTIONS = {
 _KEEP_GOING = 0x200
 
 
-def arguments(tree: Path, generated: Path | None, path: str) -> list[str]:
-    """A compile command, as far as one can be made without a build."""
-    includes = [
-        tree,
-        tree / "aten/src",
-        tree / "torch/csrc",
-        tree / "torch/csrc/api/include",
-        tree / "third_party",
-    ]
-    if generated is not None:
-        includes += [generated, generated / "aten/src"]
-    flags = [
-        "-std=c++17",
-        "-w",
-        "-ferror-limit=0",
-        "-DAT_PER_OPERATOR_HEADERS",
-        *(f"-I{folder}" for folder in includes),
-    ]
-    spec = importlib.util.find_spec("clang_tidy")
-    if spec is not None and spec.origin is not None:
-        flags += ["-resource-dir", str(next((Path(spec.origin).parent / "data/lib/clang").iterdir()))]
-    if "/native/cpu/" in path or "/quantized/cpu/kernels/" in path:
-        flags += ["-DCPU_CAPABILITY=DEFAULT", "-DCPU_CAPABILITY_DEFAULT"]
-    return flags
-
-
-def seen_by_clang(file: Path, flags: list[str]) -> list[tuple[str, int]]:
+def seen_by_clang(file: Path, flags: tuple[str, ...]) -> list[tuple[str, int]]:
     """(name, line) of each function that the file itself defines."""
-    unit = cindex.Index.create().parse(str(file), args=flags, options=_KEEP_GOING)
+    unit = cindex.Index.create().parse(str(file), args=list(flags), options=_KEEP_GOING)
     found = []
     pending = [c for c in unit.cursor.get_children() if c.location.file and c.location.file.name == str(file)]
     while pending:
@@ -99,6 +73,10 @@ def main() -> None:
         if "/templates/" not in str(path) and "/test" not in str(path)
     )
     sample = random.Random(options.seed).sample(candidates, min(options.files, len(candidates)))
+    made = options.generated or Path(tempfile.mkdtemp()) / "made"
+    told = commands(options.tree.resolve(), conventions, made, paths=sample)
+    # Of the ways to compile a file, the first.
+    flags = {unit.path: unit.arguments for unit in reversed(told.units)}
     total, missed = 0, []
     for path in sample:
         file = options.tree / path
@@ -113,7 +91,7 @@ def main() -> None:
             if use.fact.kind == "macro_use":  # What a macro of another file makes is linked, not parsed.
                 made = [one.name for one in makes(view, use)]
                 lines.setdefault(use.fact.line, []).extend(name.rpartition("::")[2] for name in made)
-        for name, line in seen_by_clang(file, arguments(options.tree, options.generated, path)):
+        for name, line in seen_by_clang(file, flags[path]):
             total += 1
             # `operator size_t` is `operator unsigned long` to libclang.
             plain = "operator" if name.startswith("operator") else name.partition("<")[0]

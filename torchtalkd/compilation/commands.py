@@ -43,7 +43,7 @@ def commands(
     ready(made)
     configure(root, conventions.compilation.configured, conventions.rules.version, made)
     place = find_database(root, database)
-    read = read_database(place, root, made) if place is not None else Database("", (), ())
+    read = read_database(place, root) if place is not None else Database("", (), ())
     outside = tuple(bases)
     told = list(_from_database(root, conventions, made, read.entries, found, outside))
     known = {unit.path for unit in told}

@@ -31,6 +31,8 @@ _BUILDS: Final = (
 )
 _MOST_LETTERS: Final = 1_000_000
 """Of one command."""
+_MOST_FLAGS: Final = 3_000_000
+"""Of all commands that differ by more than their file: a build has some dozens of those."""
 _WORD: Final = re.compile(r"""(?:[^\s"'\\]+|"(?:[^"\\]|\\.)*"|'[^']*'|\\.)+""", re.DOTALL)
 _PIECE: Final = re.compile(r""""((?:[^"\\]|\\.)*)"|'([^']*)'|\\(.)|([^"'\\]+)""", re.DOTALL)
 _COPY: Final = re.compile(r"(.+\.\w+)\.(\w+)\.\w+")
@@ -66,11 +68,19 @@ def find_database(root: Path, named: Path | None = None) -> Path | None:
         return named / NAME if named.is_dir() else named
     if os.path.lexists(root / NAME):
         return root / NAME
-    found = [path for pattern in _BUILDS for path in root.glob(f"{pattern}/{NAME}") if os.path.isfile(path)]
-    return max(found, key=lambda path: (path.stat().st_mtime_ns, str(path)), default=None)
+    found = {path: _age(path) for pattern in _BUILDS for path in root.glob(f"{pattern}/{NAME}")}
+    return max((path for path in found if found[path]), key=lambda path: (found[path], path), default=None)
 
 
-def read_database(path: Path, root: Path, made: Path) -> Database:
+def _age(path: Path) -> int:
+    """When a file was written; 0 for what is no file, or gone."""
+    try:
+        return path.stat().st_mtime_ns if path.is_file() else 0
+    except OSError:
+        return 0
+
+
+def read_database(path: Path, root: Path) -> Database:
     """Reads a database for the units of a resolved root. Never raises for what is in it."""
     data = plain_bytes(path, MOST_BYTES)
     if data is None:
@@ -84,15 +94,16 @@ def read_database(path: Path, root: Path, made: Path) -> Database:
         return Database(str(path), (), (f"{path} is not a list of commands",))
     if len(raw) > MOST_ENTRIES:
         return Database(str(path), (), (f"{path} has {len(raw):,} commands, more than {MOST_ENTRIES:,}",))
-    return _read(path, raw, root, made)
+    return _read(path, raw, root)
 
 
-def _read(path: Path, raw: list[Any], root: Path, made: Path) -> Database:
+def _read(path: Path, raw: list[Any], root: Path) -> Database:
     build = Path(os.path.realpath(path)).parent
     top = os.path.realpath(root)
     kept: dict[str, dict[object, tuple[str, Entry]]] = {}
     known: dict[object, Translated] = {}
     left: Counter[str] = Counter()
+    different = 0
     for item in raw:
         read = _call(item, build)
         if read is None:
@@ -108,7 +119,11 @@ def _read(path: Path, raw: list[Any], root: Path, made: Path) -> Database:
         is_nvcc = any(os.path.basename(word) in ("nvcc", "nvcc.exe") for word in words[:4])
         key = (folder, *flags)
         if key not in known:
-            known[key] = translated(flags, folder, (Path(top), made))
+            different += len(flags)
+            if different > _MOST_FLAGS:
+                left["is one too many that differs from all others"] += 1
+                continue
+            known[key] = translated(flags, folder, (Path(top),))
         told = known[key]
         left.update(told.refused)
         ways = kept.setdefault(own, {})
@@ -120,7 +135,7 @@ def _read(path: Path, raw: list[Any], root: Path, made: Path) -> Database:
 
 
 def _told(why: str) -> str:
-    return f"left out, as one {why}" if why.startswith(("cannot", "is of")) else f"one {why}"
+    return f"left out, as one {why}" if why.startswith(("cannot", "is ")) else f"one {why}"
 
 
 def _apart(ways: list[tuple[str, Entry]]) -> Iterator[Entry]:
@@ -138,7 +153,7 @@ def _call(item: Any, build: Path) -> tuple[list[str], str, str] | None:
     if not isinstance(item, dict):
         return None
     file, folder = item.get("file"), item.get("directory", "")
-    if not isinstance(file, str) or not isinstance(folder, str) or not file or "\0" in file + folder:
+    if not isinstance(file, str) or not isinstance(folder, str) or not file or not _is_path(file + folder):
         return None
     words = item.get("arguments")
     if words is None:
@@ -149,6 +164,14 @@ def _call(item: Any, build: Path) -> tuple[list[str], str, str] | None:
     elif not isinstance(words, list) or not all(isinstance(word, str) for word in words):
         return None
     return words, os.path.normpath(os.path.join(build, folder)), file
+
+
+def _is_path(text: str) -> bool:
+    """Whether a text can be a path at all: JSON can say what no file system can."""
+    try:
+        return b"\0" not in text.encode("utf-8")
+    except UnicodeEncodeError:
+        return False
 
 
 def split(command: str) -> list[str]:

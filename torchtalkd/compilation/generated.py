@@ -26,7 +26,7 @@ from typing import Any, Final, Literal, NamedTuple
 from torchtalkd.compilation import fence
 from torchtalkd.compilation.configured import configure
 from torchtalkd.compilation.sources import TooMuch, digest_of, read_files
-from torchtalkd.compilation.versions import held, new_version, take_over
+from torchtalkd.compilation.versions import STAMP, held, new_version, take_over
 from torchtalkd.conventions.compiling import Generator
 from torchtalkd.conventions.values import Conventions
 
@@ -34,7 +34,6 @@ SECONDS: Final = 300
 """Of CPU time, and of time, for one generator: PyTorch's take 20."""
 _BYTES: Final = 4_000_000_000
 _FILE_BYTES: Final = 200_000_000
-_STAMP: Final = "generated.json"
 _MOST_SAID: Final = 2000
 
 State = Literal["none", "current", "outdated", "untrusted", "changed", "failed"]
@@ -89,18 +88,20 @@ def generate(
     made: Path,
     trusted: str,
     *,
+    again: bool = False,
     told: Callable[[str], None] = lambda sentence: None,
     seconds: int = SECONDS,
 ) -> Standing:
     """Runs the generators of a trusted tree if what they made is not of its present text, and puts what they
-    made in place. `told` hears what is done. Raises OSError where the cache cannot be written."""
+    made in place. `again`: also if they failed with this very text, as somebody asks for. `told` hears what
+    is done. Raises OSError where the cache cannot be written."""
     made.parent.mkdir(parents=True, exist_ok=True)
     with held(made):
         try:
             found, files = _standing(root, conventions, made, trusted)
         except TooMuch as error:
             return Standing("failed", str(error), "", "")
-        if found.state != "outdated":
+        if found.state != "outdated" and not (again and found.state == "failed"):
             return found
         for left in made.parent.glob("run-*"):
             shutil.rmtree(left, ignore_errors=True)  # Of a run that was killed.
@@ -273,13 +274,13 @@ def _filled(argument: str, values: dict[str, str]) -> str:
 
 def _stamp(made: Path) -> dict[str, Any]:
     try:
-        stamp = json.loads((made.parent / _STAMP).read_bytes())
+        stamp = json.loads((made.parent / STAMP).read_bytes())
     except (OSError, ValueError):
         return {}  # Nothing was made yet, or what it was is not known: it is made again.
     return stamp if isinstance(stamp, dict) else {}
 
 
 def _write_stamp(made: Path, stamp: dict[str, Any]) -> None:
-    temporary = made.parent / (_STAMP + ".new")
+    temporary = made.parent / (STAMP + ".new")
     temporary.write_text(json.dumps(stamp))
-    os.replace(temporary, made.parent / _STAMP)
+    os.replace(temporary, made.parent / STAMP)

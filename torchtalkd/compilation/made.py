@@ -88,7 +88,7 @@ def made_units(
     generated and configured, which mirrors the tree; `bases` are include folders of other frameworks."""
     recipe = conventions.compilation
     units = []
-    shared: dict[object, tuple[str, ...]] = {}
+    shared: dict[str, tuple[str, ...]] = {}
     for path in sorted(paths):
         kind = kind_of(conventions.files, path)
         if kind is None:
@@ -99,12 +99,16 @@ def made_units(
             for index, package in enumerate(recipe.packages)
             if not package.paths or any(matches(pattern, path) for pattern in package.paths)
         )
+        # What only some units are given is part of the hint.
+        special = [
+            recipe.packages[n].name for n in found if recipe.packages[n].paths and machine.packages[n].where
+        ]
         for variant in _variants(rules, processor):
-            hint = "+".join([kind, *(rule.id for rule in rules), *([variant.name] if variant.name else ())])
-            key = (hint, found)
-            if key not in shared:
-                shared[key] = _arguments(root, recipe, made, kind, rules, variant, found, machine, bases)
-            units.append(Unit(path, variant.name, shared[key], kind, hint, "made"))
+            told = [kind, *(rule.id for rule in rules), *special, *([variant.name] if variant.name else ())]
+            hint = "+".join(told)
+            if hint not in shared:
+                shared[hint] = _arguments(root, recipe, made, kind, rules, variant, found, machine, bases)
+            units.append(Unit(path, variant.name, shared[hint], kind, hint, "made"))
     return units
 
 

@@ -64,12 +64,14 @@ def report(
     trusted: str,
     *,
     database: Path | None = None,
+    bases: Collection[str] = (),
     includes: Mapping[str, Collection[str]] | None = None,
 ) -> Report:
-    """Looks at everything, and writes the configured headers. `includes` are the facts of the index: path →
-    names as written. Raises OSError where the cache cannot be written."""
+    """Looks at everything, and writes the configured headers. `database` and `bases` are as for `commands`;
+    `includes` are the facts of the index: path → names as written. Raises OSError where the cache cannot be
+    written."""
     found = machine(root, conventions)
-    told = commands(root, conventions, made, database=database, found=found)
+    told = commands(root, conventions, made, database=database, found=found, bases=bases)
     missing = None if includes is None else tuple(_missing(root, conventions, told, includes))
     kinds = {unit.path: unit.kind for unit in told.units}
     recipe = conventions.compilation

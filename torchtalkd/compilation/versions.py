@@ -20,6 +20,8 @@ from typing import Final
 
 _PREFIX: Final = "version-"
 _LOCK: Final = "lock"
+STAMP: Final = "generated.json"
+"""The file beside it that says what it was made from."""
 
 
 @contextmanager
@@ -61,6 +63,15 @@ def take_over(made: Path, version: Path) -> None:
     for left in made.parent.glob(f"{_PREFIX}*"):
         if left != version:
             shutil.rmtree(left, ignore_errors=True)
+
+
+def drop(made: Path) -> None:
+    """What was made goes, and what is remembered of it; what else lies beside it stays. Raises OSError."""
+    with held(made):
+        made.unlink(missing_ok=True)
+        for left in (*made.parent.glob(f"{_PREFIX}*"), *made.parent.glob("run-*")):
+            shutil.rmtree(left, ignore_errors=True)
+        (made.parent / STAMP).unlink(missing_ok=True)
 
 
 def _turn(made: Path, version: Path) -> None:

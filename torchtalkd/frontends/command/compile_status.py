@@ -9,13 +9,15 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 
+from torchtalkd.bases import bases_of, known_root, known_roots
 from torchtalkd.cache import index_folder
-from torchtalkd.compilation import made_folder
+from torchtalkd.compilation import include_folders, made_folder
 from torchtalkd.compilation.missing import GENERATED
 from torchtalkd.compilation.report import Report, report
-from torchtalkd.config import read_config
+from torchtalkd.config import Config, read_config
 from torchtalkd.conventions import conventions_of
 from torchtalkd.frontends.command.opening import chosen
+from torchtalkd.frontends.counted import counted
 from torchtalkd.index import kept_index
 from torchtalkd.roots import Root
 from torchtalkd.store.view import View
@@ -53,8 +55,24 @@ def of_root(root: Root) -> Report:
         made_folder(folder),
         config.trusted.get(str(root.path), ""),
         database=Path(database) if database else None,
+        bases=base_folders(root, config),
         includes=includes,
     )
+
+
+def base_folders(root: Root, config: Config) -> list[str]:
+    """The include folders of the frameworks that a tree depends on, where their own trees are known."""
+    asked = known_root(root.path, root.harness, os.environ, config=config)
+    if asked is None:
+        return []
+    known = {str(one.path): one for one in known_roots(os.environ, config=config)}
+    found = []
+    for path in bases_of(asked, known.values()).values():
+        base = known[path]
+        told = conventions_of(base.path, base.harness, named=base.named)
+        made = made_folder(index_folder(base.path, os.environ))
+        found += include_folders(told.compilation.includes, made, base.path)
+    return found
 
 
 def as_json(found: Report) -> dict[str, object]:
@@ -93,9 +111,9 @@ def compile_lines(found: Report) -> Iterator[str]:
             yield f"  {cuda.note}"
     elif count := found.left_out.get("cuda"):
         brings = "a CUDA toolkit, or `pip install 'torchtalkd[cuda]'`, brings them"
-        yield f"CUDA: no headers, so {count:,} units are not read exactly; {brings}"
+        yield f"CUDA: no headers, so {counted(count, 'unit')} cannot be read exactly; {brings}"
     if count := found.left_out.get("objcpp"):
-        yield f"Objective-C++: {count:,} units are read exactly on macOS only"
+        yield f"Objective-C++: {counted(count, 'unit')} can be read exactly on macOS only"
     places = [f"{one.name} ({one.where})" for one in found.packages if one.where]
     if places:
         yield f"headers of others: {', '.join(places)}"
@@ -110,7 +128,7 @@ def _generated_lines(found: Report) -> Iterator[str]:
     elif standing.state == "outdated":
         yield "generated headers: to be made again, as what they are made from has changed"
     elif standing.sentence:
-        wanted = f" ({found.wanting_generated:,} units take one in)" if found.wanting_generated else ""
+        wanted = f" (wanted by {counted(found.wanting_generated, 'unit')})" if found.wanting_generated else ""
         yield f"{standing.sentence}{wanted}"
 
 
@@ -126,7 +144,7 @@ def _missing_lines(found: Report) -> Iterator[str]:
             wanted[one.whose] = max(wanted.get(one.whose, 0), one.units)
     for name, units in sorted(wanted.items(), key=lambda item: -item[1]):
         how = f": {install[name]}" if install[name] else ""
-        yield f"missing: {name}, in up to {units:,} units{how}"
+        yield f"missing: {name}, wanted by at most {counted(units, 'unit')}{how}"
     # Of a package that is here, a header that it has not is one of another release, or of another system.
     plain = [one for one in others if one.whose not in install]
     if plain:

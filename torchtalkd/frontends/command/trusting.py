@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import sys
 from argparse import Namespace
 from pathlib import Path
@@ -17,6 +16,7 @@ from torchtalkd.cache import index_folder
 from torchtalkd.compilation import generate, made_folder, standing
 from torchtalkd.compilation.generated import Standing, code_digest, what_runs
 from torchtalkd.compilation.sources import TooMuch
+from torchtalkd.compilation.versions import drop
 from torchtalkd.config import TRUSTED, read_config, remember_of_root
 from torchtalkd.conventions import conventions_of
 from torchtalkd.frontends.command.opening import remark
@@ -47,7 +47,7 @@ def untrust(arguments: Namespace) -> int:
         print(f"torchtalkd: {path} is not trusted; `torchtalkd trust --list` lists what is", file=sys.stderr)
         return 1
     remember_of_root(os.environ, TRUSTED, str(path), None)
-    shutil.rmtree(made_folder(index_folder(path, os.environ)).parent, ignore_errors=True)
+    drop(made_folder(index_folder(path, os.environ)))
     if arguments.json:
         print(json.dumps({"root": str(path), "trusted": False}))
     else:
@@ -70,7 +70,7 @@ def trusted(root: Root, *, run: bool) -> dict[str, Any]:
     remember_of_root(os.environ, TRUSTED, str(root.path), digest)
     runs = what_runs(root.path, conventions)
     if run:
-        found = generate(root.path, conventions, made, digest, told=remark)
+        found = generate(root.path, conventions, made, digest, again=True, told=remark)
     else:
         found = standing(root.path, conventions, made, digest)
     return _told(root, found, runs)
