@@ -292,12 +292,14 @@ class ExactReading:
                 # One of them is the cause: each half is tried, down to that one.
                 half = len(subject.items) // 2
                 for part in (subject.items[:half], subject.items[half:]):
-                    self._queue.read_apart(part, ())
+                    self._queue.read_apart(part)
             return
         bad = {error[0] for error in answer["errors"] if not error[3]} & paths
-        if bad and len(subject.items) > 1 and not subject.again:
-            self._queue.read_apart(subject.items, bad)
-            return
+        if 0 < len(bad) < len(subject.items) and not subject.again:
+            # Another header before them may be the cause, as it declares the same.
+            apart = tuple(item for item in subject.items if item.wanted.path in bad)
+            self._queue.read_apart(apart)
+            subject = subject._replace(items=tuple(item for item in subject.items if item not in apart))
         units = {unit.path: unit for unit in map(unit_of, answer["units"])}
         share = answer["seconds"] / len(subject.items)
         self._ready += [

@@ -134,9 +134,20 @@ def umbrellas(
     ]
 
 
-def umbrella_text(known: Known, headers: Iterable[str]) -> str:
-    """What such a unit says."""
-    return "".join(f'#include "{known.root}/{path}"\n' for path in headers)
+def umbrella_text(known: Known, headers: Sequence[str], unguarded: int = 0) -> str:
+    """What such a unit says: those that may see most come first, as parts of a header (`x_inl.h`) are only
+    understood behind what it says before it includes them. Of `unguarded` headers, as bits, those that
+    another one brings are not included once more."""
+    seen = known.closures.closed
+    ordered = sorted(headers, key=lambda path: (-seen.get(known.wanted[path].number, 0).bit_count(), path))
+    brought = 0
+    for path in headers:
+        number = known.wanted[path].number
+        if not unguarded >> number & 1:
+            brought |= seen.get(number, 0)
+    twice = unguarded & brought
+    wanted = [path for path in ordered if not twice >> known.wanted[path].number & 1]
+    return "".join(f'#include "{known.root}/{path}"\n' for path in wanted)
 
 
 def weight(known: Known, bits: int) -> int:

@@ -9,7 +9,7 @@ less than making these anew, so that the next save of it is cheap. The tests are
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -212,7 +212,7 @@ class Queue:
             "arguments": items[0].wanted.arguments,
             "root": self._root,
             "headers": paths,
-            "contents": umbrella_text(self._known, paths),
+            "contents": umbrella_text(self._known, paths, self._sure.unguarded if self._sure else 0),
         }
         return Task(request, Subject("headers", items, again=again))
 
@@ -269,11 +269,10 @@ class Queue:
         self._plain.add(item.wanted.path)
         self.put_back((item,))
 
-    def read_apart(self, items: tuple[Item, ...], bad: Collection[str]) -> None:
-        """Has headers read again: those of a batch that have errors in them each for itself."""
+    def read_apart(self, items: tuple[Item, ...]) -> None:
+        """Has some headers of a batch read again, without the others."""
         self._flying.update({item.wanted.path: item for item in items})
-        good = tuple(item for item in items if item.wanted.path not in bad)
-        self._apart += [(item,) for item in items if item.wanted.path in bad] + ([good] if good else [])
+        self._apart.append(items)
 
     def failed_header(self, one: Precompiled, errors: list[Any]) -> bool:
         """A precompiled header has errors: makes another without the files that have them; False where that

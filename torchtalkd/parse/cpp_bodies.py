@@ -6,7 +6,6 @@ current text for as long as these lines are the same, wherever in the file they 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
 from hashlib import blake2b
 from typing import Final
 
@@ -28,16 +27,18 @@ _WITH_CODE: Final = frozenset(
 )
 
 
-def with_bodies(definitions: Iterable[Definition], text: Text) -> Iterator[Definition]:
+def with_bodies(definitions: list[Definition], text: Text) -> list[Definition]:
     """The definitions, with `body` where one has code."""
-    data, starts = text.data, [*text.line_starts, len(text.data)]
-    last = len(starts) - 1
-    for definition in definitions:
-        if definition.kind in _WITH_CODE and not definition.declares:
-            lines = data[starts[definition.line - 1] : starts[min(definition.end_line, last)]]
-            yield definition._replace(body=digest(lines))
-        else:
-            yield definition
+    data, starts = text.data, text.line_starts
+    last = len(starts)
+    found = definitions.copy()
+    for n, definition in enumerate(definitions):
+        kind, line, end_line, declares = definition[2], definition[3], definition[5], definition[7]
+        if kind in _WITH_CODE and not declares:
+            lines = data[starts[line - 1] : starts[end_line] if end_line < last else None]
+            # `_replace` takes four times as long.
+            found[n] = Definition._make((*definition[:14], digest(lines)))
+    return found
 
 
 def digest(lines: bytes) -> int:
