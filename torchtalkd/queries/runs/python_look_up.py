@@ -93,7 +93,7 @@ class Names:
         found = self.by_name.get(name)
         if found or hops > _MOST_HOPS:
             return found or []
-        before, dot, last = name.rpartition(".")
+        before, dot, _ = name.rpartition(".")
         while dot:
             known = self.by_name.get(before)
             if known:
@@ -103,8 +103,8 @@ class Names:
         return self._from_own_folder(name, hops)
 
     def _from_own_folder(self, name: str, hops: int) -> list[Defined]:
-        """Tests are run from their folder or the one above: `import common` means one of the tests' modules."""
-        first, _, rest = name.partition(".")
+        """Tests are run from their folder or the one above: `import common` means a module of the tests."""
+        first = name.partition(".")[0]
         found: list[Defined] = []
         if first in self.tops:
             return found
