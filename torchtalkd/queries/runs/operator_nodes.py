@@ -74,7 +74,7 @@ def _binding(tree: Tree, names: Names, definition: Defined) -> None:
             graph.edge(tree.name("everywhere", ""), tree.node(owner.id))
     if is_special(last):
         graph.edge(tree.name("everywhere", ""), node)
-    elif _is_class(names, parent):
+    elif _is_class(tree, names, definition, parent):
         graph.edge(tree.name("attr", last), node)
     for key, name in tree.targets.get(definition.id, ()):
         if keys.space(key) == keys.space(keys.op("")):
@@ -83,9 +83,12 @@ def _binding(tree: Tree, names: Names, definition: Defined) -> None:
             graph.edge(node, tree.name("wrapped", name))
 
 
-def _is_class(names: Names, name: str) -> bool:
+def _is_class(tree: Tree, names: Names, binding: Defined, name: str) -> bool:
     """Whether what binds a name is a class and no module, so that it is a method."""
-    if ".classes." in name:
+    of_yaml = tree.files[binding.file].language == "native_functions"
+    if of_yaml and not names.is_module(name) and name not in tree.view.rules.python_modules.values():
+        return True
+    if ".classes." in name or names.classes(name):
         return True
     return any(
         d.kind == "class" or (d.kind == "python_binding" and bool((d.detail or {}).get("class")))

@@ -115,6 +115,18 @@ class Names:
                     found += self.find(".".join((module, *parts[at + 1 :])), hops + 1)
         return found
 
+    def classes(self, name: str, hops: int = 0) -> list[Defined]:
+        """The classes that a full name means, through what other modules import it as."""
+        found: list[Defined] = []
+        for definition in self.find(name):
+            if definition.kind == "class":
+                found.append(definition)
+            elif definition.kind == "alias" and hops < _MOST_HOPS:
+                for _, target in self.tree.targets.get(definition.id, ()):
+                    if target != name:
+                        found += self.classes(target, hops + 1)
+        return found
+
     def _below(self, known: list[Defined], before: str, rest: str, hops: int) -> list[Defined]:
         for definition in known:
             if definition.kind == "alias":
