@@ -17,12 +17,7 @@ from types import ModuleType
 from typing import NoReturn
 
 from torchtalkd import __version__
-from torchtalkd.frontends.command import (
-    affected_arguments,
-    dispatcher_arguments,
-    graph_arguments,
-    python_arguments,
-)
+from torchtalkd.frontends.command import affected_arguments, dispatcher_arguments, question_arguments
 from torchtalkd.frontends.command.harness_arguments import add_harness
 from torchtalkd.frontends.command.snapshot_arguments import add_snapshots
 
@@ -316,8 +311,7 @@ def parser(first: str = "") -> argparse.ArgumentParser:
     _wait(search)
     _query(search)
 
-    several = (dispatcher_arguments, graph_arguments, python_arguments, affected_arguments)
-    for name, (about, add) in [item for module in several for item in module.COMMANDS.items()]:
+    for name, (about, add) in question_arguments.COMMANDS.items():
         asking = command(name, about)
         add(asking, _filled)
         _wait(asking)
