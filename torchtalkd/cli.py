@@ -122,11 +122,8 @@ def _run(argv: list[str]) -> int:
         editor = _client("editor_messages").EDITOR
         return int(_client("bridge").serve(arguments.source, arguments.harness, editor))
     words = affected_arguments.carried(argv, arguments)
-    if (
-        words is not None
-        and arguments.command in IN_DAEMON
-        and not (arguments.no_daemon or os.environ.get("TORCHTALK_NO_DAEMON"))
-    ):
+    alone = words is None or getattr(arguments, "no_daemon", False) or os.environ.get("TORCHTALK_NO_DAEMON")
+    if words and arguments.command in IN_DAEMON and not alone:
         from torchtalkd.frontends.command.remote import through_daemon
 
         answered = through_daemon(words, arguments, start=IN_DAEMON[arguments.command])
