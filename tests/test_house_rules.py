@@ -67,6 +67,7 @@ MAY_IMPORT: Mapping[str, str] = {
     "index": "cache conventions engine facts store vcs",
     "frontends": "facts queries",
     "frontends.host": "overlay spots queries store.view",
+    # A difference is read where the command's words are (`affected --since`), and handed on as lines.
     "frontends.command": "facts queries frontends config cache bases roots index store.view wire"
     " conventions harness snapshots link.includes vcs.differences compilation registration doctor",
     "frontends.mcp": "facts queries frontends store.view",

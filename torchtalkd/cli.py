@@ -21,10 +21,7 @@ from torchtalkd.frontends.command import (
     affected_arguments,
     agent_arguments,
     compile_arguments,
-    dispatcher_arguments,
-    graph_arguments,
-    python_arguments,
-    tests_arguments,
+    question_arguments,
 )
 from torchtalkd.frontends.command.harness_arguments import add_harness
 from torchtalkd.frontends.command.shared_arguments import across as _across
@@ -138,11 +135,8 @@ def _run(argv: list[str]) -> int:
         editor = _client("editor_messages").EDITOR
         return int(_client("bridge").serve(arguments.source, arguments.harness, editor))
     words = affected_arguments.carried(argv, arguments)
-    if (
-        words is not None
-        and arguments.command in IN_DAEMON
-        and not (arguments.no_daemon or os.environ.get("TORCHTALK_NO_DAEMON"))
-    ):
+    alone = words is None or getattr(arguments, "no_daemon", False) or os.environ.get("TORCHTALK_NO_DAEMON")
+    if words and arguments.command in IN_DAEMON and not alone:
         from torchtalkd.frontends.command.remote import through_daemon
 
         answered = through_daemon(words, arguments, start=IN_DAEMON[arguments.command])
@@ -330,14 +324,7 @@ def parser(first: str = "") -> argparse.ArgumentParser:
     _wait(search)
     _query(search)
 
-    several = (
-        dispatcher_arguments,
-        graph_arguments,
-        python_arguments,
-        tests_arguments,
-        affected_arguments,
-    )
-    for name, (about, add) in [item for module in several for item in module.COMMANDS.items()]:
+    for name, (about, add) in question_arguments.COMMANDS.items():
         asking = command(name, about)
         add(asking, _filled)
         _wait(asking)

@@ -1,4 +1,4 @@
-"""From changed lines to what changed: functions of every language, entries of yaml, macros, tables, the build.
+"""From changed lines to what changed: functions of every language, entries, macros, tables, the build.
 
 Lines that are only comments or blank change nothing. What a change takes away is found by the names in the
 old lines: who still refers to them is affected. The tests are in `tests/test_changed.py`.
@@ -7,6 +7,7 @@ old lines: who still refers to them is affected. The tests are in `tests/test_ch
 from __future__ import annotations
 
 import re
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
@@ -187,8 +188,7 @@ def _known(view: View, found: Changed, file: File, change: ChangedFile) -> None:
     definitions = [d for d in view.definitions_in(file) if d.fact.kind in _PLACES]
     outside: list[int] = []
     touched: dict[int, FiledDefinition] = {}
-    for line, gap in [*((line, False) for line in change.added), *((line, True) for line in change.gaps)]:
-        inner = _innermost(definitions, line, gap)
+    for line, _, inner in _around_lines(definitions, change.added, change.gaps):
         if inner is None:
             outside.append(line)
         else:
@@ -202,18 +202,26 @@ def _known(view: View, found: Changed, file: File, change: ChangedFile) -> None:
         _around(view, found, file, definitions, outside[0])
 
 
-def _innermost(definitions: list[FiledDefinition], line: int, gap: bool) -> FiledDefinition | None:
-    """The smallest definition around a line; around the place before it where lines are gone."""
-    best: FiledDefinition | None = None
-    for definition in definitions:
-        fact = definition.fact
-        first = fact.line + 1 if gap else fact.line - _BEFORE
-        if first <= line <= fact.end_line and (best is None or fact.line >= best.fact.line):
-            if line < fact.line and best is not None and best.fact.kind in ("function", "kernel"):
+def _around_lines(
+    definitions: list[FiledDefinition], lines: Iterable[int], gaps: Iterable[int]
+) -> list[tuple[int, bool, FiledDefinition | None]]:
+    """Each changed line, whether it is a gap, and the smallest definition around it; around the place before
+    it where lines are gone."""
+    ordered = sorted(definitions, key=lambda d: (d.fact.line, -d.fact.end_line))
+    found: list[tuple[int, bool, FiledDefinition | None]] = []
+    for asked, gap in ((sorted(set(lines)), False), (sorted(set(gaps)), True)):
+        around: dict[int, FiledDefinition] = {}
+        for definition in ordered:
+            fact = definition.fact
+            first = fact.line + 1 if gap else fact.line - _BEFORE
+            for line in asked[bisect_left(asked, first) : bisect_right(asked, fact.end_line)]:
+                outer = around.get(line)
                 # The line before a function's name may be another function's last.
-                continue
-            best = definition
-    return best
+                if line < fact.line and outer is not None and outer.fact.kind in ("function", "kernel"):
+                    continue
+                around[line] = definition
+        found += [(line, gap, around.get(line)) for line in asked]
+    return found
 
 
 _BEFORE: Final = 1
@@ -274,8 +282,7 @@ def _header(view: View, found: Changed, path: str) -> bool:
 
 def _entries(view: View, found: Changed, file: File, change: ChangedFile) -> None:
     entries = [d for d in view.definitions_in(file) if d.fact.kind in ("operator", "derivative", "tag")]
-    for line, gap in [*((line, False) for line in change.added), *((line, True) for line in change.gaps)]:
-        inner = _innermost(entries, line, gap)
+    for line, gap, inner in _around_lines(entries, change.added, change.gaps):
         if inner is None and gap:
             continue
         if inner is None:
