@@ -129,3 +129,12 @@ def test_a_mistake_of_ours_is_told_in_words(index: Path, monkeypatch: pytest.Mon
     monkeypatch.setattr(desk.Desk, "_standalone", broken)
     is_error, said = called(Root(index), "graph", func="mul")
     assert is_error and "mistake in torchtalkd (ZeroDivisionError)" in said and "get_status()" in said
+
+
+@pytest.mark.parametrize("tool", TOOLS)
+def test_no_answer_is_longer_for_a_long_question(index: Path, tool: str) -> None:
+    for name, parameter in TOOLS[tool].items():
+        if not (parameter.flag or parameter.number or parameter.choices):
+            # `called` asserts the size of what comes back.
+            _, said = called(Root(index), tool, **{**given(CALLS[tool][0]), name: "mul" * 20_000})
+            assert said
