@@ -16,6 +16,7 @@ from tree_sitter import Node
 
 from torchtalkd import keys
 from torchtalkd.facts import Reference, ReferenceKind
+from torchtalkd.parse.python_getattr import CALLEE, looked_up
 from torchtalkd.parse.python_launches import held_kernels
 from torchtalkd.parse.python_names import key_of
 from torchtalkd.parse.python_outline import CHAIN, Outline
@@ -162,6 +163,11 @@ def read_uses(out: Outline, matches: list[Match], wanted: Wanted) -> list[Bindin
             text = b"()" + data[end - _LONGEST_READ : end]
         else:
             text = data[start:end]
+        if text == CALLEE:
+            found = looked_up(out, node, owner)
+            if found is not None:
+                row, column = node.start_point
+                add(make((found.key, found.name, "method", row + 1, column, owner, -1)))
         if text[:1] == b"*":
             # In `return a, *f(x)` the grammar takes `*f` for what is called.
             called = text.lstrip(b"* \t")

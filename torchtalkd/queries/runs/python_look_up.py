@@ -23,6 +23,8 @@ class Names:
         self.by_name: dict[str, list[Defined]] = {}
         self.by_last: dict[str, list[str]] = {}
         """Modules of test files, which are imported from their own folder, by their last component."""
+        self.inside: dict[str, list[Defined]] = {}
+        """What stands in a module or class, by its name; filled in when asked."""
         self.stars: dict[str, list[str]] = {}
         self.rest: dict[str, int] = {}
         """A module's name → the node of what its variables hold."""
@@ -149,6 +151,27 @@ class Names:
         if name.partition(".")[0] in self.tops:
             for definition in self.bound.get(name.rpartition(".")[2], ()):
                 graph.edge(node, self.tree.node(definition.id))
+
+    def any_of(self, name: str) -> int:
+        """The node of any name of a module or class; of '' of any method that C++ binds."""
+        return self.tree.name("any of", name, lambda node: self._lead_to_any(node, name))
+
+    def _lead_to_any(self, node: int, name: str) -> None:
+        if not self.inside:
+            for full, definitions in self.by_name.items():
+                self.inside.setdefault(full.rpartition(".")[0], []).extend(definitions)
+        owners = self.find(name) if name else []
+        parents = [d.name for d in owners if d.kind in ("module", "class")] or ([name] if name else [])
+        if not name:
+            parents = [
+                parent
+                for parent in {d.name.rpartition(".")[0] for found in self.bound.values() for d in found}
+                if any(d.kind == "class" for d in self.by_name.get(parent, ()))
+            ]
+        for parent in parents:
+            for definition in self.inside.get(parent, ()):
+                if name or definition.kind == "python_binding":
+                    self.tree.graph.edge(node, self.tree.node(definition.id))
 
     def _offering(self, module: Defined, name: str) -> list[Defined]:
         """The modules that a variable of a module may come from: itself, or one that it imports all from."""

@@ -62,7 +62,9 @@ def add_python(tree: Tree, names: Names, classes: Classes) -> None:
     called: set[str] = set()
     for mention in tree.mentions:
         space = keys.space(mention.key)
-        if space == _ATTR:
+        if space == _ATTR and mention.name.startswith("*"):
+            _looked_up(tree, names, holders, mention)
+        elif space == _ATTR:
             called.add(keys.last(mention.key))
             _method(tree, classes, holders, mention)
         elif space == _PY:
@@ -178,6 +180,29 @@ def _name(tree: Tree, names: Names, holders: _Holders, mention: Mentioned) -> No
         weak = mention.kind == "address" and not test and (not supports or holder.kind == "function")
         node = names.named(mention.name, mention.file) if weak else names.node(mention.name)
         tree.graph.edge(holders.node(owner, mention.kind), node)
+
+
+def _looked_up(tree: Tree, names: Names, holders: _Holders, mention: Mentioned) -> None:
+    """`getattr(torch, name)` may be any name of torch; `getattr(x, name)` in a test any bound method."""
+    last, module = keys.last(mention.key), mention.name[1:]
+    test = tree.files[mention.file].role == "test"
+    if not module and not test:
+        return
+    if module and last != "*":
+        node = names.node(f"{module}.{last}")
+    else:
+        node = names.any_of(module)
+    for owner in mention.owners:
+        holder = holders.of(owner)
+        if holder is None:
+            continue
+        top = holder.kind == "module" and not test
+        beside = "." in module and module.rpartition(".")[0] == holder.name.rpartition(".")[0]
+        if last == "*" and not test and not (top and beside):
+            # What a library looks up so it mostly asks about, and does not run; but for a module that
+            # makes its names of those of another one.
+            continue
+        tree.graph.edge(names.variables(holder) if top else tree.node(holder.id), node)
 
 
 def _method(tree: Tree, classes: Classes, holders: _Holders, mention: Mentioned) -> None:

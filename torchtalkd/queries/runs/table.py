@@ -2,7 +2,8 @@
 
 A node is a definition of Python, an operator, or a name that stands between. Each has the test files that
 reach it as the bits of a number. Most nodes share few numbers, so that the whole of PyTorch takes some
-thirty megabytes. Kept with the view; it is forgotten with a revision that changes Python or an entry.
+thirty megabytes. Carried to the next revision
+unless that changes Python, a binding or an entry.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import Final
 
+from torchtalkd import keys
 from torchtalkd.facts import File
 from torchtalkd.link.test_functions import is_test_name
 from torchtalkd.queries.runs import facts
@@ -26,7 +28,8 @@ from torchtalkd.queries.runs.python_look_up import Names
 from torchtalkd.queries.runs.python_nodes import add_python
 from torchtalkd.store.view import View
 
-_KEPT: Final = "runs"
+_KEPT: Final = (keys.space(keys.py("")), "runs")
+"""Every file of Python and every binding defines a key of this space, so a change of one forgets the table."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,13 +97,13 @@ class Runs:
 
 def runs(view: View) -> Runs:
     """The table of a view's revision. Takes seconds the first time."""
-    known: Runs | None = view.kept.get(_KEPT)
+    known: Runs | None = view.kept_of_definitions.get(_KEPT)
     if known is None:
         collects = gc.isenabled()
         # Millions of small objects, none of them garbage: looking for some takes as long as all the rest.
         gc.disable()
         try:
-            known = view.kept[_KEPT] = _work_out(view)
+            known = view.kept_of_definitions[_KEPT] = _work_out(view)
         finally:
             if collects:
                 gc.enable()
