@@ -39,7 +39,8 @@ def test_renames_deletions_and_binary_files() -> None:
         "rename to new name.py\n"
         "diff --git a/gone.cpp b/gone.cpp\ndeleted file mode 100644\n--- a/gone.cpp\n+++ /dev/null\n"
         "@@ -1 +0,0 @@\n-x\n\\ No newline at end of file\n"
-        "diff --git a/new.py b/new.py\nnew file mode 100644\n--- /dev/null\n+++ b/new.py\n@@ -0,0 +1,2 @@\n+a\n+b\n"
+        "diff --git a/new.py b/new.py\nnew file mode 100644\n--- /dev/null\n+++ b/new.py\n"
+        "@@ -0,0 +1,2 @@\n+a\n+b\n"
         "diff --git a/p.png b/p.png\nBinary files a/p.png and b/p.png differ\n"
     )
     assert [(d.path, d.old_path, d.deleted, d.binary) for d in found] == [

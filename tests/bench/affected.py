@@ -2,7 +2,8 @@
 
     python -m tests.bench.affected TREE [RECORDS] [--functions 60] [--misses]
 
-TREE must be indexed (`torchtalkd index build --source TREE`). RECORDS is a folder with what `tests.bench.operators_run` recorded: `test@nn@test_init.py.json`. Printed are
+TREE must be indexed (`torchtalkd index build --source TREE`). RECORDS is a folder with what
+`tests.bench.operators_run` recorded: `test@nn@test_init.py.json`. Printed are
 - recall: of the pairs (function, test file) where the file ran the function's operator, those selected;
 - false: of the recorded files that never ran the operator, those selected all the same;
 - size: the mean share of all test files, over recorded operators' kernels and over functions of `.cpp` files
@@ -111,10 +112,12 @@ def compared(view: View, records: dict[str, set[str]], misses: bool) -> None:
                 else:
                     others, wrong = others + 1, wrong + (file in chosen)
     print(
-        f"recall {hit / pairs:.4f} of {pairs} pairs (wanted 0.99), {len(records)} files, {len(sizes)} functions"
+        f"recall {hit / pairs:.4f} of {pairs} pairs (wanted 0.99),"
+        f" {len(records)} files, {len(sizes)} functions"
     )
     print(
-        f"false {wrong / others:.3f} of {others} (at most 0.40); mean size {statistics.mean(sizes):.3f} (at most 0.60)"
+        f"false {wrong / others:.3f} of {others} (at most 0.40);"
+        f" mean size {statistics.mean(sizes):.3f} (at most 0.60)"
     )
     if misses:
         for (file, packet), _ in sorted(missed.items()):

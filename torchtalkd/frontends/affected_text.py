@@ -1,4 +1,4 @@
-"""The answer of `affected` as text, as arguments for pytest, as names for PyTorch's test/run_test.py. Pure."""
+"""The answer of `affected` as text, as arguments for pytest, as names for test/run_test.py. Pure."""
 
 from __future__ import annotations
 

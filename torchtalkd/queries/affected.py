@@ -1,8 +1,8 @@
 """affected: which tests may fail because something changed, and why each.
 
 Asked with names of functions, or with what changed in files. Nothing that the change can break is left out:
-what cannot be followed counts as reached. The tests are in `tests/test_affected.py`; how much is found and how
-much is selected on PyTorch `python -m tests.bench.affected` measures.
+what cannot be followed counts as reached. The tests are in `tests/test_affected.py`; how much is found
+and how much is selected on PyTorch `python -m tests.bench.affected` measures.
 """
 
 from __future__ import annotations
@@ -136,7 +136,8 @@ def _add_siblings(view: View, table: Runs, told: Changed, reached: Reached, dept
         reached.cpp.update(further.cpp)
         reached.steps.update({n: s for n, s in further.steps.items() if n not in reached.steps})
         reached.unresolved.append(
-            f"nothing is seen to call {thing.name}: what reaches another function of {thing.file} counts as reaching it"
+            f"nothing is seen to call {thing.name}: what reaches another function of {thing.file}"
+            " counts as reaching it"
         )
 
 

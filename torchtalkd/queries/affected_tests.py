@@ -1,4 +1,4 @@
-"""The test files that a walk reached, each with its way, how sure that is, and single tests where these are known.
+"""The test files that a walk reached, each with its way and how sure that is, and single tests where known.
 
 A single test is named only where nothing else of its file leads to the change: no fixture, no code at the
 file's top, no helper that any test may call.
@@ -87,7 +87,7 @@ def _words(
     words: list[str] = []
     for node in nodes:
         label = table.labels.get(node, "")
-        if label.startswith(".") or label.startswith("a list"):
+        if label.startswith((".", "a list")):
             certain = False
         definition = view.definition(table.owners[node]) if table.owners[node] else None
         if definition is not None:

@@ -1,6 +1,7 @@
-"""From what changed to where tests come in: up the call graph of C++, through stubs, the dispatcher and formulas.
+"""From what changed to where tests come in: up the calls of C++, through stubs, the dispatcher and formulas.
 
-The walk ends at names of Python and at operators: which test files run those the table of `queries.runs` says.
+The walk ends at names of Python and at operators: which test files run those the table of `queries.runs`
+says.
 It follows every way, however long, as a test that is left out is the worst answer; names that may mean many
 things are followed near the start only. It stops when all test files are reached.
 """
@@ -70,13 +71,13 @@ class Reached:
     all_because: str = ""
     """Why all test files count as reached, before the walk was at its end."""
     imports: dict[str, int] = field(default_factory=dict)
-    """A module of which something changed that stands in no function → the test files that import it, as bits."""
+    """A module of which something changed that stands in no function → who imports it, as bits."""
     unresolved: list[str] = field(default_factory=list)
     """What could not be followed and counts as reached, in words."""
 
 
 def walk(view: View, table: Runs, starts: Iterable[FiledDefinition], depth: int) -> Reached:
-    """Everything above the starts. Names that may mean many things are followed for `depth` steps. Read-only."""
+    """Everything above the starts. Names that may mean many things are followed for `depth` steps."""
     found = Reached()
     waiting: deque[tuple[FiledDefinition, int, str]] = deque()
     masks: dict[tuple[int, str], int] = {}
@@ -117,8 +118,8 @@ def walk(view: View, table: Runs, starts: Iterable[FiledDefinition], depth: int)
 def _binding(
     view: View, called: FiledDefinition, caller: FiledDefinition, edge: Edge | None
 ) -> FiledDefinition:
-    """Who calls: of code that stands in what binds a Python name (`m.def("f", [](…) { … })`) that name, which
-    somebody must call, and not the function that does the binding. What binds names itself is called by it."""
+    """Who calls: of code in what binds a Python name (`m.def("f", [](…) { … })`) that name, which somebody
+    must call, and not the function that binds it. What binds names itself is called by it."""
     if edge is None or caller.fact.kind != "function" or edge.file != caller.file.path:
         return caller
     inside = [d for d in _bound_in(view, caller) if d.fact.line <= edge.line]
@@ -172,7 +173,8 @@ def _onwards(
             operator = packet_node(view, packet)
             if operator is not None and mask & table.bits(registry):
                 yield operator, mask & table.bits(registry), None
-    if python:
+    if python or (node.file.role == "test" and family is None and node.fact.kind not in _REGISTERS):
+        # What calls a function of a test is of the same test.
         return
     if node.fact.kind in _REGISTERS and family is None:
         yield from ((other, mask, None) for other in _registered(view, node))
@@ -277,7 +279,7 @@ def _registered(view: View, node: FiledDefinition) -> list[FiledDefinition]:
 
 
 def _beside(view: View, node: FiledDefinition) -> list[FiledDefinition]:
-    """Of a function that nobody is seen to call: the bindings that say its name, and the class that it makes."""
+    """Of a function that nobody is seen to call: bindings that say its name, and the class that it makes."""
     found = []
     for target in view.targeting(node.fact.key):
         owner = view.definition(target.owner)

@@ -61,7 +61,7 @@ def _changed(one: Difference) -> ChangedFile:
 
 
 def told(answer: AffectedAnswer, arguments: Namespace) -> Told:
-    """The tests; 1 where a name is of nothing, 2 for a wrong call or revision, 3 where nothing can be narrowed."""
+    """The tests; 1 where a name is of nothing, 2 for a wrong call, 3 where nothing can be narrowed."""
     if answer.error:
         return Told("", f"torchtalkd: {affected_text(answer)}\n", 2)
     code = 1 if answer.missing else 3 if answer.everything else 0

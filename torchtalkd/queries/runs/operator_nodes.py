@@ -1,4 +1,4 @@
-"""What runs what at the dispatcher, as far as Python says it: bindings, entries of test lists, rules in Python.
+"""What runs what at the dispatcher, as far as Python says it: bindings, entries of test lists, rules.
 
 What an operator runs in C++ is the call graph's to say (`queries.callers`).
 """
@@ -74,13 +74,26 @@ def _binding(tree: Tree, names: Names, definition: Defined) -> None:
             graph.edge(tree.name("everywhere", ""), tree.node(owner.id))
     if is_special(last):
         graph.edge(tree.name("everywhere", ""), node)
-    elif not any(owner.kind == "module" for owner in owners):
+    elif _is_class(tree, names, definition, parent):
         graph.edge(tree.name("attr", last), node)
     for key, name in tree.targets.get(definition.id, ()):
         if keys.space(key) == keys.space(keys.op("")):
             graph.edge(node, tree.name("operator", tree.packet(name)))
         elif name.startswith(_WRAPPED):
             graph.edge(node, tree.name("wrapped", name))
+
+
+def _is_class(tree: Tree, names: Names, binding: Defined, name: str) -> bool:
+    """Whether what binds a name is a class and no module, so that it is a method."""
+    of_yaml = tree.files[binding.file].language == "native_functions"
+    if of_yaml and not names.is_module(name) and name not in tree.view.rules.python_modules.values():
+        return True
+    if ".classes." in name or names.classes(name):
+        return True
+    return any(
+        d.kind == "class" or (d.kind == "python_binding" and bool((d.detail or {}).get("class")))
+        for d in names.by_name.get(name, ())
+    )
 
 
 def _add_templates(tree: Tree, operators: Operators) -> None:
@@ -106,7 +119,9 @@ def _add_templates(tree: Tree, operators: Operators) -> None:
             for body in bodies.get(last, ()):
                 if body >> 20 == mention.file:
                     tree.graph.edge(node, tree.node(body))
-            if last not in bodies and not operators.run(node, last.removeprefix(_WRAPPED)):
+            if last in bodies or operators.run(node, last.removeprefix(_WRAPPED)):
+                continue
+            if mention.kind == "call":
                 tree.graph.edge(node, tree.name("cpp", last))
 
 
@@ -156,7 +171,7 @@ def registers(decorator: str) -> bool:
 
 
 def _registries(tree: Tree, names: Names, function: Defined) -> list[int]:
-    """The nodes of the modules that keep what a function is registered in: those of its decorators, or its own."""
+    """The nodes of the modules that keep what a function is registered in: its decorators', or its own."""
     found: dict[int, None] = {}
     decorators = shown(function)
     for decorator in [name for name in decorators if registers(name)] or decorators:

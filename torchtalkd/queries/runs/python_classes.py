@@ -34,7 +34,7 @@ class Classes:
         for mention in tree.mentions:
             if mention.kind != "base" or keys.space(mention.key) != _PY:
                 continue
-            bases = [d.id for d in names.find(mention.name) if d.kind == "class"]
+            bases = [d.id for d in names.classes(mention.name)]
             for owner in mention.owners:
                 if owner in self.methods:
                     if not bases:

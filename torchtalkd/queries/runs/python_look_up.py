@@ -93,7 +93,7 @@ class Names:
         found = self.by_name.get(name)
         if found or hops > _MOST_HOPS:
             return found or []
-        before, dot, last = name.rpartition(".")
+        before, dot, _ = name.rpartition(".")
         while dot:
             known = self.by_name.get(before)
             if known:
@@ -103,8 +103,8 @@ class Names:
         return self._from_own_folder(name, hops)
 
     def _from_own_folder(self, name: str, hops: int) -> list[Defined]:
-        """Tests are run from their folder or the one above: `import common` means one of the tests' modules."""
-        first, _, rest = name.partition(".")
+        """Tests are run from their folder or the one above: `import common` means a module of the tests."""
+        first = name.partition(".")[0]
         found: list[Defined] = []
         if first in self.tops:
             return found
@@ -113,6 +113,18 @@ class Names:
             for module in self.by_last.get(part, ()):
                 if module.endswith("." + ".".join(parts[: at + 1])):
                     found += self.find(".".join((module, *parts[at + 1 :])), hops + 1)
+        return found
+
+    def classes(self, name: str, hops: int = 0) -> list[Defined]:
+        """The classes that a full name means, through what other modules import it as."""
+        found: list[Defined] = []
+        for definition in self.find(name):
+            if definition.kind == "class":
+                found.append(definition)
+            elif definition.kind == "alias" and hops < _MOST_HOPS:
+                for _, target in self.tree.targets.get(definition.id, ()):
+                    if target != name:
+                        found += self.classes(target, hops + 1)
         return found
 
     def _below(self, known: list[Defined], before: str, rest: str, hops: int) -> list[Defined]:

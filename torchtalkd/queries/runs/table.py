@@ -29,7 +29,7 @@ from torchtalkd.queries.runs.python_nodes import add_python
 from torchtalkd.store.view import View
 
 _KEPT: Final = (keys.space(keys.py("")), "runs")
-"""Every file of Python and every binding defines a key of this space, so a change of one forgets the table."""
+"""Every file of Python and every binding defines a key of this space: a change of one forgets the table."""
 
 
 @dataclass(frozen=True, slots=True)
