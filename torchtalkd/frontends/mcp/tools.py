@@ -148,7 +148,7 @@ UNDECLARED: Final[Mapping[str, tuple[str, ...]]] = {
     "function_name": ("func", "funcs", "query"),
     "functions": ("funcs",),
     "file_path": ("query",),
-    "category": ("focus", "name"),
+    "category": ("name", "focus"),
     "func": ("function_name", "funcs"),
     "module_name": ("name",),
     "name": ("func", "function_name", "module_name", "query"),
