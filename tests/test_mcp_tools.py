@@ -91,6 +91,17 @@ def test_wrong_arguments_are_told_what_is_allowed(
     assert is_error and word in said, said
 
 
+def test_names_of_other_instructions_are_understood(index: Path) -> None:
+    root = Root(index)
+    for tool, older, own in (
+        ("search", {"function_name": "mul"}, {"query": "mul"}),
+        ("tests", {"file_path": "test_ops", "mode": "file_info"}, {"query": "test_ops", "mode": "file_info"}),
+        ("affected", {"functions": ["mul_kernel", "mul"]}, {"funcs": "mul_kernel, mul"}),
+        ("modules", {"category": "nn", "mode": "list"}, {"name": "nn", "mode": "list"}),
+    ):
+        assert called(root, tool, **older) == called(root, tool, **own)
+
+
 def test_the_next_calls_are_of_tools_that_the_client_has(index: Path) -> None:
     for name, tools in SETS.items():
         for tool in tools:

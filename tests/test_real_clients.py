@@ -50,7 +50,10 @@ PROMPTS = {
     "add-backend-kernel": ["operator=relu", "backend=MPS"],
     "what-tests": ["change=mul_kernel"],
 }
-CONFORMANCE = ("server-initialize", "ping", "tools-list", "prompts-list", "resources-list")
+CONFORMANCE = (
+    *("server-initialize", "ping", "tools-list", "prompts-list", "resources-list"),
+    *("completion-complete", "tools-call-error", "server-sse-multiple-streams"),
+)
 
 
 @pytest.fixture(scope="module")

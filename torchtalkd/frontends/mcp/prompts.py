@@ -100,11 +100,12 @@ def _add_backend_kernel(given: Mapping[str, str], call: Calls) -> list[str]:
 
 def _what_tests(given: Mapping[str, str], call: Calls) -> list[str]:
     change = given["change"]
+    first = change.partition(",")[0].strip()
     return [
         f"Which tests have to run for this change: {change}",
         "1. If that is a diff, a commit or a description, find the names of the functions that it changes.",
         f"2. {call('affected', funcs=change)}: with those names, separated by commas.",
-        f"3. For each operator among them {call('tests', query=change)}: its OpInfo, and tests that name it.",
+        f"3. For each operator among them, as in {call('tests', query=first)}: its OpInfo, tests that name it.",
         "4. Answer with commands to run, the narrowest first, with the reason for each; say what is certain,"
         " and say it plainly where the answer is that everything has to run.",
     ]

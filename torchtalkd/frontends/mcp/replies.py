@@ -23,6 +23,10 @@ _NOTE_BYTES: Final = 800
 """Of all notes of an answer; with what to ask next they fill what a page leaves of 10 KB."""
 
 
+_LONGEST_LINE: Final = 600
+"""Characters."""
+
+
 class Asked(NamedTuple):
     """What an answer is the answer to."""
 
@@ -77,9 +81,9 @@ def reply(
     `extract` is what the first page shows of the whole answer, where that is not its beginning. Raises
     NoSuchPage.
     """
-    first, *lines = _without_terminal(whole)
+    first, *lines = _lines(whole)
     if extract and extract != whole:
-        first, *shown = _without_terminal(extract)
+        first, *shown = _lines(extract)
         left = paging.rest(lines, shown)
         found = [shown, *(paging.pages(first, left) if left else ())]
     else:
@@ -94,8 +98,12 @@ def reply(
     if number < len(found):
         tail.append(f"More: {asked.call.with_page(number + 1)}")
     spelled = [(way.what, served(way.call, asked.tools)) for way in ways]
-    if next_calls := [f"{what}: {call}" for what, call in spelled if call is not None]:
-        tail.append("Next: " + "; ".join(next_calls))
+    said = [f"{what}: {call}" for what, call in spelled if call is not None]
+    while said and len("; ".join(said)) > LONGEST_NOTE - 6:
+        # Half a call is none.
+        said.pop()
+    if said:
+        tail.append("Next: " + "; ".join(said))
     return _fitted(
         [first, *_said(notes)], found[number - 1], [printable(line)[:LONGEST_NOTE] for line in tail]
     )
@@ -103,7 +111,7 @@ def reply(
 
 def one_page(text: str, notes: Sequence[str]) -> str:
     """A short answer with notes behind line 1, cut at the end where it is not short."""
-    first, *lines = text.split("\n")
+    first, *lines = _lines(text)
     return _fitted([first, *_said(notes)], lines, [])
 
 
@@ -114,9 +122,10 @@ def _said(notes: Sequence[str]) -> list[str]:
     return said
 
 
-def _without_terminal(text: str) -> list[str]:
-    """The lines of a text without the last one, where it is for a terminal: it names commands."""
-    lines = text.split("\n")
+def _lines(text: str) -> list[str]:
+    """The lines of a text, none longer than anyone reads, without the last one where it is for a terminal: it
+    names commands."""
+    lines = [line if len(line) <= _LONGEST_LINE else f"{line[:_LONGEST_LINE]}…" for line in text.split("\n")]
     last = lines[-1]
     if len(lines) > 1 and (last.startswith("More: ") or last.rpartition(": ")[2].startswith("--limit ")):
         lines.pop()

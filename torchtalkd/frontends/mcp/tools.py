@@ -145,7 +145,10 @@ SETS: Final[Mapping[str, tuple[str, ...]]] = {
 """What `mcp-serve --tools` may serve; the last one is the default."""
 
 UNDECLARED: Final[Mapping[str, tuple[str, ...]]] = {
-    "function_name": ("func", "funcs"),
+    "function_name": ("func", "funcs", "query"),
+    "functions": ("funcs",),
+    "file_path": ("query",),
+    "category": ("name", "focus"),
     "func": ("function_name", "funcs"),
     "module_name": ("name",),
     "name": ("func", "function_name", "module_name", "query"),
