@@ -31,11 +31,12 @@ _WITH_CODE: Final = frozenset(
 def with_bodies(definitions: Iterable[Definition], text: Text) -> Iterator[Definition]:
     """The definitions, with `body` where one has code."""
     data, starts = text.data, [*text.line_starts, len(text.data)]
-    last = len(starts) - 1
+    last, make = len(starts) - 1, tuple.__new__
     for definition in definitions:
         if definition.kind in _WITH_CODE and not definition.declares:
             lines = data[starts[definition.line - 1] : starts[min(definition.end_line, last)]]
-            yield definition._replace(body=digest(lines))
+            # `_replace` would cost several times that; `body` is the last field.
+            yield make(Definition, (*definition[:-1], digest(lines)))
         else:
             yield definition
 
@@ -43,3 +44,6 @@ def with_bodies(definitions: Iterable[Definition], text: Text) -> Iterator[Defin
 def digest(lines: bytes) -> int:
     """64 bits, signed as SQLite has numbers; never 0."""
     return int.from_bytes(blake2b(lines, digest_size=8).digest(), "big", signed=True) or 1
+
+
+assert Definition._fields[-1] == "body", "a body's digest is put behind all other fields"
