@@ -21,6 +21,7 @@ from torchtalkd.frontends.command import (
     affected_arguments,
     agent_arguments,
     compile_arguments,
+    dispatcher_arguments,
     question_arguments,
 )
 from torchtalkd.frontends.command.harness_arguments import add_harness

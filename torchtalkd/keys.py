@@ -47,6 +47,8 @@ def cpp_last(name: str) -> str:
 
 def without_template_arguments(name: str) -> str:
     """`a<b<c>>::d<int>` → `a::d`."""
+    if "<" not in name:
+        return name
     count = 1
     while count:
         name, count = _TEMPLATE_ARGUMENTS.subn("", name)

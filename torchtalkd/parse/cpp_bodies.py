@@ -44,3 +44,6 @@ def with_bodies(definitions: list[Definition], text: Text) -> list[Definition]:
 def digest(lines: bytes) -> int:
     """64 bits, signed as SQLite has numbers; never 0."""
     return int.from_bytes(blake2b(lines, digest_size=8).digest(), "big", signed=True) or 1
+
+
+assert Definition._fields[-1] == "body", "a body's digest is put behind all other fields"

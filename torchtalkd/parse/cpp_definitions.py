@@ -92,10 +92,11 @@ def function(collector: Collector, scope: Scope, captures: Captures) -> Scope | 
         if scope.body:
             return None
         body = node
-    found = declarator(captures["declarator"][0], collector.data)
+    outer = captures["declarator"][0]
+    found = declarator(outer, collector.data)
     if found is None:
         return None
-    before = collector.data[node.start_byte : captures["declarator"][0].start_byte]
+    before = collector.data[node.start_byte : outer.start_byte]
     bare = not before or before.isspace()
     if found.macro_arguments is not None or (bare and CAPITALS.match(found.name)):
         opened = _macro_head(collector, scope, node, found)

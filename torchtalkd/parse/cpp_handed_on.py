@@ -6,6 +6,7 @@ searched. (To look at every argument of every call would cost more than all the 
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from operator import attrgetter
 from typing import Final
@@ -16,6 +17,10 @@ from torchtalkd.parse.cpp_values import function_spans, innermost
 
 _SHORTEST: Final = 4
 """Letters of a name that is looked for: shorter ones are everywhere."""
+_MANY: Final = 10
+"""Names with which one look at the text for all is quicker than to count one after the other in it."""
+_HANDED: Final = re.compile(rb"[(,{=?:]\s*+([A-Za-z_\x80-\xff][\w\x80-\xff]{3,}+)(?=\s*+[,)};])")
+"""What may be handed on: a name alone between two of the marks below."""
 _KEY: Final = attrgetter("key")
 _BEFORE: Final = frozenset((b"(", b",", b"{", b"=", b"?", b":"))
 """What stands before a value that is handed on."""
@@ -32,12 +37,20 @@ def add_handed_on(collector: Collector) -> None:
     )
     if not defined:
         return
-    met = Counter(map(_KEY, collector.references))
     data = collector.data
+    names = [name for name in defined if len(name.encode()) >= _SHORTEST and name.isidentifier()]
+    if len(names) > _MANY:
+        handed = set(_HANDED.findall(data))
+        names = [name for name in names if name.encode() in handed]
+    left = [
+        (name, raw, more) for name in names if (more := data.count(raw := name.encode()) - defined[name]) > 0
+    ]
+    if not left:
+        return
+    met = Counter(map(_KEY, collector.references))
     spans: list[tuple[int, int, int]] | None = None
-    for name, times in defined.items():
-        raw = name.encode()
-        if len(raw) < _SHORTEST or not name.isidentifier() or data.count(raw) <= times + met[keys.cpp(name)]:
+    for name, raw, more in left:
+        if more <= met[keys.cpp(name)]:
             continue
         spans = function_spans(collector) if spans is None else spans
         if spans:

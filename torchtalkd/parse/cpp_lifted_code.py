@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 from tree_sitter import Parser, Range
 
+from torchtalkd.facts import ReferenceKind
 from torchtalkd.parse.collector import Collector, Scope
 from torchtalkd.parse.cpp_uses import Use
 from torchtalkd.parse.cpp_walk import LANGUAGES, walk
@@ -25,14 +26,18 @@ def read_lifted_code(collector: Collector, grammar: str, lifted: Sequence[Use]) 
         for ordinal, definition in enumerate(collector.definitions)
         if definition.kind == "macro_use"
     }
+    # Where something is known already: made once, as a generated file has hundreds of such uses.
+    known = {(reference.line, reference.column, reference.kind) for reference in collector.references}
     for use in with_code:
         ordinal = owners.get(collector.text.place(use.offset), -1)
         # What a file's own macro makes is read where it is expanded.
         if ordinal >= 0 and use.name not in collector.macros:
-            _read(collector, grammar, use, ordinal)
+            _read(collector, grammar, use, ordinal, known)
 
 
-def _read(collector: Collector, grammar: str, use: Use, ordinal: int) -> None:
+def _read(
+    collector: Collector, grammar: str, use: Use, ordinal: int, known: set[tuple[int, int, ReferenceKind]]
+) -> None:
     start = use.offset + len(use.name)
     first, last = collector.text.place(start), collector.text.place(use.end)
     stretch = Range((first[0] - 1, first[1]), (last[0] - 1, last[1]), start, use.end)
@@ -44,9 +49,6 @@ def _read(collector: Collector, grammar: str, use: Use, ordinal: int) -> None:
     scope = Scope(use.end, around.prefix, ordinal, body=True, local=around.local)
     tree = Parser(LANGUAGES[grammar], included_ranges=[stretch]).parse(collector.source)
     walk(reading, tree.root_node, grammar, [(start, scope, None, "")])
-    known = {(reference.line, reference.column, reference.kind) for reference in collector.references}
-    collector.references.extend(
-        reference._replace(owner=ordinal)
-        for reference in reading.references
-        if (reference.line, reference.column, reference.kind) not in known
-    )
+    new = [r for r in reading.references if (r.line, r.column, r.kind) not in known]
+    known.update((r.line, r.column, r.kind) for r in new)
+    collector.references.extend(reference._replace(owner=ordinal) for reference in new)

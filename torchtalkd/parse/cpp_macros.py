@@ -16,7 +16,7 @@ from typing import Final
 from tree_sitter import Parser
 
 from torchtalkd import keys
-from torchtalkd.facts import BINDING_KINDS, Reference
+from torchtalkd.facts import BINDING_KINDS
 from torchtalkd.parse.collector import DISPATCH_KEY_HOLE, LIBRARY_HOLE, Collector, Library, Scope
 from torchtalkd.parse.cpp_hidden_uses import handed_on
 from torchtalkd.parse.cpp_text import Directives, Macro, Text, blanked, directives
@@ -238,7 +238,10 @@ def _join(into: Collector, made: Collector, bodies: dict[tuple[int, int], int]) 
         elif reference.kind in ("call", "launch", "address"):
             into.references.append(reference)
     if any(use.body_owner for use in into.uses):
-        into.references[:] = [_owned(reference, owners) for reference in into.references]
+        into.references[:] = [
+            reference if reference.owner > -10 else reference._replace(owner=owners.get(reference.owner, -1))
+            for reference in into.references
+        ]
 
 
 def _outer(ordinal: int) -> int:
@@ -249,10 +252,6 @@ def _outer(ordinal: int) -> int:
 def _joined(ordinal: int, base: int) -> int:
     """The ordinal in the file of one met in the expansions."""
     return base + ordinal if ordinal >= 0 else -(ordinal + 2) if ordinal <= -2 else -1
-
-
-def _owned(reference: Reference, owners: dict[int, int]) -> Reference:
-    return reference._replace(owner=owners.get(reference.owner, -1)) if reference.owner <= -10 else reference
 
 
 assert "macro_use" in BINDING_KINDS, "templates keep a macro use's arguments as its targets"

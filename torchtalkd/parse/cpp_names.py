@@ -53,38 +53,39 @@ class Declarator(NamedTuple):
 
 def declarator(node: Node, data: bytes) -> Declarator | None:
     """Read the declarator of a function definition or declaration; None if it is no function's."""
-    while node.type != "function_declarator":
-        if node.type == "operator_cast":
+    while (kind := node.type) != "function_declarator":
+        if kind == "operator_cast":
             return _conversion(node, data)
-        if node.type == "qualified_identifier":
+        if kind == "qualified_identifier":
             return _qualified_conversion(node, data)
         inner = node.child_by_field_name("declarator")
         if inner is None:
             named = node.named_children
-            if not named or node.type not in (
+            if not named or kind not in (
                 "reference_declarator",
                 "parenthesized_declarator",
                 "attributed_declarator",
                 "pointer_declarator",
             ):
                 return None
-            inner = named[-1] if node.type != "attributed_declarator" else named[0]
+            inner = named[-1] if kind != "attributed_declarator" else named[0]
         node = inner
     named_node = node.child_by_field_name("declarator")
     parameters = node.child_by_field_name("parameters")
     if named_node is None or parameters is None:
         return None
     rest = _folded(data[parameters.start_byte : node.end_byte])
-    if named_node.type == "function_declarator":
+    kind = named_node.type
+    if kind == "function_declarator":
         inner_name = named_node.child_by_field_name("declarator")
         inner_list = named_node.child_by_field_name("parameters")
         if inner_name is None or inner_list is None:
             return None
         name = data[inner_name.start_byte : inner_name.end_byte].decode("utf-8", "replace")
         return Declarator(name, inner_name.start_byte, rest, inner_list, inner_list)
-    if named_node.type == "parenthesized_declarator":
+    if kind == "parenthesized_declarator":
         return None  # A pointer to a function, or NAME(X)(…) read as one.
-    if named_node.type == "qualified_identifier":
+    if kind == "qualified_identifier":
         last = named_node
         while last.type == "qualified_identifier":
             deeper = last.child_by_field_name("name")

@@ -133,7 +133,10 @@ def _reread(collector: Collector, grammar: str, data: bytes, found: Outermost, e
         if definition.kind in _BODIES and not definition.declares
     ]
     if added:
-        collector.references[:] = [_adopted(reference, added) for reference in collector.references]
+        collector.references[:] = [
+            reference if reference.owner != -1 else _adopted(reference, added)
+            for reference in collector.references
+        ]
 
 
 def _uncontained(collector: Collector, errors: list[Stretch]) -> list[Stretch]:
@@ -159,8 +162,6 @@ def _uncontained(collector: Collector, errors: list[Stretch]) -> list[Stretch]:
 
 
 def _adopted(reference: Reference, added: list[tuple[int, int, int]]) -> Reference:
-    if reference.owner != -1:
-        return reference
     owner = next((ordinal for first, last, ordinal in added if first <= reference.line <= last), -1)
     return reference._replace(owner=owner) if owner >= 0 else reference
 

@@ -29,10 +29,11 @@ def read_held(out: Outline) -> None:
         if start and data[start - 1 : start] not in (b" ", b"\t", b"\n", b";"):
             continue  # Part of a longer name: `myself.x`, `other.self.x`.
         owner = out.owners[bisect_right(out.changes, start) - 1]
-        if definitions[owner].kind != "function" or _in_text(out, start):
+        if definitions[owner].kind != "function":
             continue
+        # The tree is asked last: that costs more than all the rest.
         name = out.resolve(match[2], owner)
-        if not name or is_operators(name):
+        if not name or is_operators(name) or _in_text(out, start):
             continue
         line += data.count(b"\n", reached, start)
         reached = start

@@ -17,7 +17,10 @@ from torchtalkd.parse.python_values import Arguments, Chain, Text, arguments_of
 
 def read_lookups(out: Outline, calls: list[BindingCall], lookups: tuple[PythonLookup, ...]) -> None:
     """Add a Reference for each operator that is looked up by its name."""
+    wanted = {lookup.call for lookup in lookups}
     for callee, owner, last in calls:
+        if last not in wanted:
+            continue
         for lookup in lookups:
             call = callee.parent
             if lookup.call != last or call is None or call.type != "call":

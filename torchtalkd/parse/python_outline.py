@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from functools import lru_cache, partial
+from typing import Final, NamedTuple
 
 from tree_sitter import Node
 
@@ -35,6 +36,8 @@ CHAIN = re.compile(rb"[A-Za-z_\x80-\xff][\w\x80-\xff]*(?:\s*\.\s*[A-Za-z_\x80-\x
 _LONGEST_SIGNATURE = 4_000
 _IMPORT, _STAR = int(Pattern.IMPORT), int(Pattern.STAR)
 """An attribute of an enum takes longer to look up."""
+_refer: Final = partial(tuple.__new__, Reference)
+"""A Reference of all its fields; by its own name it would cost twice the time."""
 
 
 class Assigned(NamedTuple):
@@ -233,6 +236,7 @@ def _hide(out: Outline, parameters: list[tuple[int, bytes]], bound: list[tuple[b
     names, definitions, data = out.names, out.definitions, out.data
     known = names.top.keys() | names.local
     has_operators = b"ops" in data
+    functions = {ordinal for ordinal, d in enumerate(definitions) if d.kind == "function"}
     for ordinal, text in parameters:
         hidden = known.intersection(_PARAMETER.findall(text))
         if hidden:
@@ -241,7 +245,7 @@ def _hide(out: Outline, parameters: list[tuple[int, bytes]], bound: list[tuple[b
         for name in hidden:
             names.bind(ordinal, name, None)
     for text, owner, node in bound:
-        if definitions[owner].kind != "function":
+        if owner not in functions:
             if text == b"__all__" and owner == 0:
                 out.exports.append(node)
             elif node.parent is not None and node.parent.type == "assignment":
@@ -292,27 +296,29 @@ def _read_bases(out: Outline, bases: Node, owner: int) -> None:
 def _read_import(
     out: Outline, index: int, captured: dict[str, list[Node]], owner: int, is_test: bool
 ) -> None:
-    names = out.names
+    names, data = out.names, out.data
     module = ""
     if index != _IMPORT:
-        module = imported_module(_tight(out.text(captured["module"][0])), out.package)
+        module_node = captured["module"][0]
+        module = _imported(data[module_node.start_byte : module_node.end_byte], out.package)
     if index == _STAR:
         row, column = captured["star"][0].start_point
         names.star = True
         out.references.append(Reference(keys.py(module), module, "star", row + 1, column, owner))
         return
     node = place = captured["name"][0]
-    written, as_, local = out.text(node).partition(" as ")
+    written, as_, local = data[node.start_byte : node.end_byte].decode("utf-8", "replace").partition(" as ")
     if as_:
         place = node.child_by_field_name("alias") or node
         local = out.text(place)
-    written = _tight(written)
+    if not written.isidentifier():
+        written = _tight(written)
     full = canonical(f"{module}.{written}" if module else written)
     key = key_of(full)
     row, column = node.start_point
     is_alias = owner == 0 and index != _IMPORT and not is_test
     if not is_alias:  # What an alias is to be found by is its target.
-        out.references.append(Reference(key, full, "import", row + 1, column, owner))
+        out.references.append(_refer((key, full, "import", row + 1, column, owner, -1)))
     meaning = full
     if not as_:
         local = written
@@ -325,24 +331,24 @@ def _read_import(
             names.modules.add(name)
         elif is_alias:
             mine = f"{out.module}.{local}"
-            at = place.start_point
-            out.references.append(Reference(key, full, "target", row + 1, column, len(out.definitions)))
+            out.references.append(_refer((key, full, "target", row + 1, column, len(out.definitions), -1)))
+            if as_:
+                row, column = place.start_point
             out.definitions.append(
                 Definition(
-                    keys.py(local),
-                    mine,
-                    "alias",
-                    at.row + 1,
-                    at.column,
-                    at.row + 1,
-                    0,
-                    detail={"import": True},
+                    keys.py(local), mine, "alias", row + 1, column, row + 1, 0, detail={"import": True}
                 )
             )
     elif out.definitions[owner].kind == "class":
         names.member(owner, name, meaning)
     else:
         names.bind(owner, name, meaning)
+
+
+@lru_cache(maxsize=10_000)
+def _imported(written: bytes, package: str) -> str:
+    """`imported_module` of what stands in the text; a statement imports many names of one module."""
+    return imported_module(_tight(written.decode("utf-8", "replace")), package)
 
 
 def _tight(text: str) -> str:

@@ -117,6 +117,7 @@ def read_uses(out: Outline, matches: list[Match], wanted: Wanted) -> list[Bindin
     changes, owners = out.changes, out.owners
     place, owner, change, in_class = 0, 0, out.changes[1], False
     call, launch, value = int(Pattern.CALL), int(Pattern.LAUNCH), int(Pattern.VALUE)
+    argument, meaningful = int(Pattern.ARGUMENT), top.keys() | local
     is_chain = CHAIN.fullmatch
     for index, captured in matches:
         if index < call:
@@ -125,8 +126,8 @@ def read_uses(out: Outline, matches: list[Match], wanted: Wanted) -> list[Bindin
             node = captured["value"][0]
             start = node.start_byte
             text = data[start : node.end_byte]
-            base = text.partition(b".")[0]
-            if (base not in top and base not in local) or start in told:
+            base = text if index == argument else text.partition(b".")[0]
+            if base not in meaningful or start in told:
                 continue
             while start >= change:
                 place += 1
@@ -168,19 +169,19 @@ def read_uses(out: Outline, matches: list[Match], wanted: Wanted) -> list[Bindin
             if found is not None:
                 row, column = node.start_point
                 add(make((found.key, found.name, "method", row + 1, column, owner, -1)))
-        if text[:1] == b"*":
-            # In `return a, *f(x)` the grammar takes `*f` for what is called.
-            called = text.lstrip(b"* \t")
-            starred = _understood(out, called, owner, wanted)
-            if starred.binds:
-                bindings.append(BindingCall(node, owner, starred.binds))
-            if starred.key:
-                row, column = node.end_point
-                column -= starred.width or len(called)
-                add(make((starred.key, starred.name, starred.kind, row + 1, column, owner, -1)))
-            continue
         use = None if in_class else kept.get(text)
         if use is None:
+            if text[:1] == b"*":
+                # In `return a, *f(x)` the grammar takes `*f` for what is called.
+                called = text.lstrip(b"* \t")
+                starred = _understood(out, called, owner, wanted)
+                if starred.binds:
+                    bindings.append(BindingCall(node, owner, starred.binds))
+                if starred.key:
+                    row, column = node.end_point
+                    column -= starred.width or len(called)
+                    add(make((starred.key, starred.name, starred.kind, row + 1, column, owner, -1)))
+                continue
             root, dot, rest = text.partition(b".")
             root = root.rstrip()
             is_local = root in local
