@@ -369,7 +369,7 @@ def _until_newline(descriptor: int, deadline: float) -> Iterator[bytes]:
 
 def _environment(environment: Mapping[str, str]) -> dict[str, str]:
     """What a daemon takes over of the client that starts it: where things are, not what is asked."""
-    names = ("PATH", "HOME", "USER", "LOGNAME", "LANG", "TMPDIR", "TZ", "VIRTUAL_ENV")
+    places = ("PATH", "HOME", "USER", "LOGNAME", "LANG", "TMPDIR", "TZ", "VIRTUAL_ENV")
+    names = {*places, "TORCHTALK_IDLE_SECONDS", "TORCHTALK_DEBUG", "TORCHTALK_EXACT"}
     begins = ("XDG_", "LC_", "PYTHON", "LD_", "DYLD_", "CUDA_")
-    names += ("TORCHTALK_IDLE_SECONDS", "TORCHTALK_DEBUG", "TORCHTALK_EXACT")
     return {n: v for n, v in environment.items() if n in names or n.startswith(begins)}

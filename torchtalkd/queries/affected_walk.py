@@ -21,7 +21,7 @@ from torchtalkd.link.generated_names import called_as
 from torchtalkd.link.operators import Family
 from torchtalkd.queries.callers import callers
 from torchtalkd.queries.edges import Edge, at_reference, family_of, packet_node
-from torchtalkd.queries.python_edges import owner_of
+from torchtalkd.queries.owners import owner_of
 from torchtalkd.queries.runs.table import Runs
 from torchtalkd.store.view import View
 

@@ -16,7 +16,7 @@ from torchtalkd import keys
 from torchtalkd.facts import File, FiledDefinition
 from torchtalkd.link.includes import is_header
 from torchtalkd.queries.edges import packet_node
-from torchtalkd.queries.python_edges import owner_of
+from torchtalkd.queries.owners import owner_of
 from torchtalkd.queries.units import units
 from torchtalkd.store.view import View
 

@@ -105,7 +105,7 @@ def _what_tests(given: Mapping[str, str], call: Calls) -> list[str]:
         f"Which tests have to run for this change: {change}",
         "1. If that is a diff, a commit or a description, find the names of the functions that it changes.",
         f"2. {call('affected', funcs=change)}: with those names, separated by commas.",
-        f"3. For each operator among them, as in {call('tests', query=first)}: its OpInfo, tests that name it.",
+        f"3. For each operator among them, as in {call('tests', query=first)}: its OpInfo, tests naming it.",
         "4. Answer with commands to run, the narrowest first, with the reason for each; say what is certain,"
         " and say it plainly where the answer is that everything has to run.",
     ]
