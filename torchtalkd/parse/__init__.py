@@ -40,7 +40,7 @@ def prepare(conventions: Conventions) -> None:
     """Loads the grammars and compiles queries and conventions, 0.15 s, which the first `parse` of each
     language would do otherwise."""
     from torchtalkd.parse import cpp, op_schema, python  # noqa: F401
-    from torchtalkd.parse.python_bindings import bindings_of
+    from torchtalkd.parse.python_conventions import bindings_of
     from torchtalkd.parse.spelling import spelling
 
     spelling(conventions)

@@ -13,7 +13,8 @@ import re
 from torchtalkd.conventions.values import Conventions
 from torchtalkd.facts import FileFacts, Problem
 from torchtalkd.parse.python_aliases import read_aliases
-from torchtalkd.parse.python_bindings import bindings_of, read_bindings, read_layers
+from torchtalkd.parse.python_bindings import read_bindings, read_layers
+from torchtalkd.parse.python_conventions import bindings_of
 from torchtalkd.parse.python_docs import read_docs
 from torchtalkd.parse.python_dynamic import read_dynamic
 from torchtalkd.parse.python_held import read_held

@@ -135,3 +135,10 @@ class Laid:
                 found.append(FiledReference(self.file, fact, base | owner if owner >= 0 else -1))
         found.sort(key=lambda r: (r.fact.line, r.fact.column))
         return found
+
+
+def on_line(laid: Laid, line: int) -> Callable[[Index], Iterable[int]]:
+    """References that may stand on a line, by the line that it was in each reading."""
+    patch = laid.overlay.patch
+    lines = {line} if patch is None else {line, line - patch.shift}
+    return lambda index: (n for n in index.plain if index.facts.references[n].line in lines)

@@ -15,7 +15,7 @@ from typing import Any, Final
 from torchtalkd.facts import File, FiledDefinition, FiledReference, Problem
 from torchtalkd.overlay import Overlay
 from torchtalkd.store import rows
-from torchtalkd.store.laid import FRESH, Index, Laid
+from torchtalkd.store.laid import FRESH, Index, Laid, on_line
 from torchtalkd.store.sites import within
 from torchtalkd.store.view import View
 
@@ -310,7 +310,7 @@ class Overlaid(View):
         laid = self._laid.get(file.id)
         if laid is None:
             return self._below.references_on(file, line)
-        return [r for r in laid.references(_on(laid, line)) if r.fact.line == line]
+        return [r for r in laid.references(on_line(laid, line)) if r.fact.line == line]
 
     def references_of_kind(self, file: File, kind: str) -> list[FiledReference]:
         """As `View.references_of_kind`."""
@@ -348,12 +348,9 @@ class Overlaid(View):
         return self._below
 
     def _with_key(self, number: int, key: str) -> list[FiledDefinition]:
-        hidden = number in self._hidden
-        return (
-            [d for d in self.definitions(key) if d.file.id == number]
-            if hidden
-            else (self._below._with_key(number, key))
-        )
+        if number not in self._hidden:
+            return self._below._with_key(number, key)
+        return [d for d in self.definitions(key) if d.file.id == number]
 
     def _shown(self, found: list[FiledDefinition]) -> list[FiledDefinition]:
         if not any(d.file.id in self._hidden for d in found):
@@ -399,10 +396,3 @@ class Overlaid(View):
 def _has(ordered: list[str], key: str) -> bool:
     at = bisect_left(ordered, key)
     return at < len(ordered) and ordered[at] == key
-
-
-def _on(laid: Laid, line: int) -> Callable[[Index], Iterable[int]]:
-    """References that may stand on a line, by the line that it was in each reading."""
-    patch = laid.overlay.patch
-    lines = {line} if patch is None else {line, line - patch.shift}
-    return lambda index: (n for n in index.plain if index.facts.references[n].line in lines)
