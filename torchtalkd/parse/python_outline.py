@@ -37,7 +37,11 @@ _LONGEST_SIGNATURE = 4_000
 _IMPORT, _STAR = int(Pattern.IMPORT), int(Pattern.STAR)
 """An attribute of an enum takes longer to look up."""
 _refer: Final = partial(tuple.__new__, Reference)
-"""A Reference of all its fields; by its own name it would cost twice the time."""
+_definition: Final = partial(tuple.__new__, Definition)
+"""A Reference and a Definition of all their fields; by their own names they would cost twice the time."""
+assert Definition._fields[7:] == (
+    "declares", "local", "signature", "dispatch_key", "convention", "guard", "detail", "body"
+), "the tuples below name all fields of a Definition, in this order"  # fmt: skip
 
 
 class Assigned(NamedTuple):
@@ -206,11 +210,11 @@ def _define(out: Outline, kind: Kind, name: Node, node: Node, owner: int, parame
         signature = _SPACE.sub(" ", signature)
     row, column = name.start_point
     ordinal = len(out.definitions)
-    out.definitions.append(
-        Definition(
-            keys.py(last), full, kind, row + 1, column, node.end_point.row + 1, owner, False, False, signature
-        )
-    )
+    fields = (
+        keys.py(last), full, kind, row + 1, column, node.end_point[0] + 1, owner,
+        False, False, signature, "", "", "", None, 0,
+    )  # fmt: skip
+    out.definitions.append(_definition(fields))
     out.by_start[first] = ordinal
     if owner == 0:
         out.names.top[text] = full
@@ -334,11 +338,11 @@ def _read_import(
             out.references.append(_refer((key, full, "target", row + 1, column, len(out.definitions), -1)))
             if as_:
                 row, column = place.start_point
-            out.definitions.append(
-                Definition(
-                    keys.py(local), mine, "alias", row + 1, column, row + 1, 0, detail={"import": True}
-                )
-            )
+            fields = (
+                keys.py(local), mine, "alias", row + 1, column, row + 1, 0,
+                False, False, "", "", "", "", {"import": True}, 0,
+            )  # fmt: skip
+            out.definitions.append(_definition(fields))
     elif out.definitions[owner].kind == "class":
         names.member(owner, name, meaning)
     else:
