@@ -147,10 +147,14 @@ class ExactReading:
             root, made = str(self._root), str(self._made)
             now = known(view, self._commands, root, made, self._generated, reader, before)
             found = stale(view, now, thorough=thorough)
+            refused = [(item, why) for path, item in found.read.items() if (why := now.refused(path))]
             counted = view.meta(EXACT_TOTAL) == str(len(now.wanted))
         if changed:
             self._late.clear()
         self._known = now
+        for item, why in refused:
+            del found.read[item.wanted.path]
+            self._failed(item, why)
         if self._queue is None:
             self._queue = Queue(self._folder, version())
         self._queue.opened = frozenset(opened)

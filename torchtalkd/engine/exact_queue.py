@@ -255,7 +255,8 @@ class Queue:
     def put_back(self, items: Iterable[Item]) -> None:
         """These must be read again."""
         for item in items:
-            self._waiting.setdefault(item.wanted.path, item)
+            if self._known is None or not self._known.refused(item.wanted.path):
+                self._waiting.setdefault(item.wanted.path, item)
 
     def read_plainly(self, item: Item, header: Precompiled) -> None:
         """Has a unit read without a precompiled header, which serves nobody any more after a few of these."""
