@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -81,12 +81,14 @@ class ExactReading:
         *,
         trusted: str = "",
         database: Path | None = None,
+        bases: Iterable[str] = (),
         progress: Callable[[int, int], None] | None = None,
     ) -> None:
         """`trusted`: the digest of the tree's code that may run to generate headers, '' for none; `database`:
-        a compile_commands.json that somebody named; `progress` hears (files that are true now, files in all).
+        a compile_commands.json that somebody named; `bases`: folders with headers of the frameworks that the
+        tree depends on; `progress` hears (files that are true now, files in all).
         """
-        self._trusted, self._database = trusted, database
+        self._trusted, self._database, self._bases = trusted, database, tuple(bases)
         self.result = ExactResult()
         self._root, self._folder, self._conventions = Path(os.path.realpath(root)), folder, conventions
         self._progress = progress or (lambda _done, _total: None)
@@ -135,7 +137,12 @@ class ExactReading:
             units = frozenset(file.path for file in view.files() if is_unit(self._conventions, file.path))
             if self._commands is None or units != self._paths or thorough:
                 self._commands = commands(
-                    self._root, self._conventions, self._made, paths=units, database=self._database
+                    self._root,
+                    self._conventions,
+                    self._made,
+                    paths=units,
+                    database=self._database,
+                    bases=self._bases,
                 )
                 self._paths, before = units, None
             said = () if self._standing is None or not self._standing.sentence else (self._standing.sentence,)
@@ -324,13 +331,16 @@ def read_exactly(
     workers: int | None = None,
     trusted: str = "",
     database: Path | None = None,
+    bases: Iterable[str] = (),
     opened: Collection[str] = (),
     progress: Callable[[int, int], None] | None = None,
 ) -> ExactResult:
     """Reads all that is not read exactly yet of the index in a folder, and waits for that. Raises what
     `open_view` and `open_writer` raise, WorkersFailed."""
     begun = time.monotonic()
-    reading = ExactReading(root, folder, conventions, trusted=trusted, database=database, progress=progress)
+    reading = ExactReading(
+        root, folder, conventions, trusted=trusted, database=database, bases=bases, progress=progress
+    )
     with Pool(workers or os.cpu_count() or 1) as pool:
         # What was read from a text that the index does not know yet is found again by a later refresh.
         for _ in range(MOST_ROUNDS):
