@@ -78,6 +78,7 @@ class _Conductor:
         """Reads until nothing is stale, or the end has come."""
         request = self._taken()
         assert request is not None
+        said: dict[str, Any]
         try:
             reading = self._of(request)
             # What is being read is waited for, or nobody would hear of it.
@@ -88,9 +89,11 @@ class _Conductor:
                 request = self._taken() or request
             reading.finish()
             result = reading.result
-            self._say({"done": {"off": result.off, "notes": result.notes, "total": result.total}})
+            said = {"done": {"off": result.off, "notes": result.notes, "total": result.total}}
         except (StoreError, ManifestError, ConfigError, WorkersFailed, OSError) as error:
-            self._say({"failed": type(error).__name__, "message": str(error)})
+            said = {"failed": type(error).__name__, "message": str(error)}
+        # Which request is answered: another may be on its way.
+        self._say({**said, "number": request["number"]})
 
     def _taken(self) -> dict[str, Any] | None:
         request, self._asked = self._asked, None
@@ -105,7 +108,7 @@ class _Conductor:
         root = Path(request["root"])
         # What an extension's framework is, and where its headers are, may be known only later.
         bases = base_folders(root, request["harness"], os.environ, config=read_config(os.environ))
-        told = {**request, "opened": [], "bases": bases}
+        told = {**request, "opened": [], "number": 0, "bases": bases}
         if self._reading is None or self._reading[0] != told:
             reading = ExactReading(
                 root,

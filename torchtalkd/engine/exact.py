@@ -114,7 +114,8 @@ class ExactReading:
         return len(self._queue) if self._queue is not None else 0
 
     def refresh(self, opened: Collection[str] = ()) -> bool:
-        """Looks at the newest revision; whether anything is to be done. `opened`: files that come first."""
+        """Looks at the newest revision; whether anything is to be done. `opened`: files that come first,
+        those that are open in an editor."""
         try:
             reader = reader_recipe()
         except Missing as error:
@@ -129,6 +130,8 @@ class ExactReading:
         with view:
             before = self._known
             if before is not None and before.revision == view.revision and not self._is_generated_anew():
+                if self._queue is not None:
+                    self._queue.open(opened)
                 return bool(self.pending)
             thorough = self._is_generated_anew()
             if thorough:

@@ -100,6 +100,14 @@ class Queue:
         elif changed and self._headers:
             self._headers = [self._without(one, changed) for one in self._headers]
 
+    def open(self, paths: Iterable[str]) -> None:
+        """Has what an editor has open now read before all others."""
+        opened = frozenset(paths)
+        fresh = [path for path in sorted(opened - self.opened) if path in self._waiting]
+        self.opened = opened
+        self.first |= frozenset(fresh)
+        self._urgent = list(dict.fromkeys(fresh + self._urgent))
+
     def _certain(self, known: Known) -> Certain:
         """What is included for certain. Reads all texts of C++: 3 s for PyTorch."""
         if self._sure is None:
