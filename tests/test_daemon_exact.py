@@ -50,3 +50,21 @@ def test_it_can_be_switched_off(home: Home, tmp_path: Path) -> None:
     told = home.run("index", "build", "--source", tree.root, "--harness", "pytorch")
     assert "exactly" not in told.stderr
     assert standing(home, tree) == {}
+
+
+def test_an_extension_is_read_with_the_headers_of_its_framework(home: Home, tmp_path: Path) -> None:
+    framework = ExactTree(tmp_path / "pytorch", tmp_path / "unused")
+    assert home.run("init", "--source", framework.root, "--harness", "pytorch").returncode == 0
+    extension = ExactTree(
+        tmp_path / "ext",
+        tmp_path / "unused",
+        {
+            "setup.py": "from torch.utils.cpp_extension import CppExtension\n",
+            "csrc/a.cpp": "#include <c10/Base.h>\nint own(int x) { return x; }\n"
+            "int twice(c10::Base& b) { return own(b.run(1)); }\n",
+        },
+    )
+    told = home.run("index", "build", "--source", extension.root)
+    assert "read exactly: 1 of 1 file" in told.stderr
+    found = json.loads(home.run("status", "--json", "--source", extension.root).stdout)["exact"]
+    assert (found["missing"], found["resolved"], found["unresolved"]) == ([], 2, 0)

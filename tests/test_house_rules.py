@@ -57,8 +57,9 @@ MAY_IMPORT: Mapping[str, str] = {
     # What was made to read a tree exactly lies beside its index, and goes with it.
     "cache": "config store compilation.values",
     "roots": "config conventions",
-    # Whose index is the framework of another one: what is remembered, and what lies in the cache.
-    "bases": "cache config conventions roots store",
+    # Whose index is the framework of another one: what is remembered, and what lies in the cache; and where
+    # that one's headers are, which whoever reads the other exactly must know.
+    "bases": "cache compilation config conventions roots store",
     # What clients of agents are told of this program is texts in other programs' files: no tree takes part.
     "registration": "",
     # Whoever looks for what is wrong must see all that can be.

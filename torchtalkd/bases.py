@@ -14,6 +14,8 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from torchtalkd.cache import index_folder, indexed_roots
+from torchtalkd.compilation.made import include_folders
+from torchtalkd.compilation.values import made_folder
 from torchtalkd.config import Config, read_config
 from torchtalkd.conventions import ManifestError, conventions_of, detect, has_own, load
 from torchtalkd.roots import RootError, root_at
@@ -126,6 +128,21 @@ def bases_of(asked: Known, roots: Iterable[Known]) -> dict[str, str]:
     known = list(roots)
     found = {name: base_of(name, known, asked=asked.path) for name in asked.depends_on}
     return {name: str(root.path) for name, root in found.items() if root is not None}
+
+
+def base_folders(path: Path, harness: str, environ: Mapping[str, str], *, config: Config) -> list[str]:
+    """The folders with headers of the frameworks that a tree depends on, where their own trees are known:
+    those that are written, and those that were generated for them. Raises ManifestError."""
+    asked = known_root(path, harness, environ, config=config)
+    if asked is None or not asked.depends_on:
+        return []
+    known = {str(one.path): one for one in known_roots(environ, config=config)}
+    found: list[str] = []
+    for place in bases_of(asked, known.values()).values():
+        base = known[place]
+        told = conventions_of(base.path, base.harness, named=base.named)
+        found += include_folders(told.compilation.includes, made_folder(base.folder), base.path)
+    return found
 
 
 class Choice(NamedTuple):

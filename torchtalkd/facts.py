@@ -220,8 +220,11 @@ ExactKind: TypeAlias = Literal[
     "virtual",  # of a virtual function: its overriders may be what runs
     "address",  # a function that is named, but not called
     "launch",  # kernel<<<grid, block>>>(x)
+    "overrides",  # what a method overrides, at its own name: no reference, `View.exact_overridden` has these
 ]
-EXACT_KINDS: Final[tuple[ExactKind, ...]] = ("call", "construct", "operator", "virtual", "address", "launch")
+EXACT_KINDS: Final[tuple[ExactKind, ...]] = (
+    *("call", "construct", "operator", "virtual", "address", "launch", "overrides"),
+)
 """In the order in which the store numbers them."""
 
 

@@ -137,10 +137,11 @@ def read_exactly_too(
     workers: int | None = None,
     trusted: str = "",
     database: str = "",
+    bases: Iterable[str] = (),
     progress: Callable[[Progress], None] | None = None,
 ) -> ExactResult:
-    """Reads by libclang what is not read so yet of an index, and waits for it: see `engine.exact`. Raises
-    what that raises."""
+    """Reads by libclang what is not read so yet of an index, and waits for it: see `engine.exact`; `bases`
+    are `bases.base_folders`. Raises what that raises."""
     # Here, as most commands need nothing of it.
     from torchtalkd.engine.exact import read_exactly
 
@@ -152,6 +153,7 @@ def read_exactly_too(
         workers=workers,
         trusted=trusted,
         database=Path(database) if database else None,
+        bases=bases,
         progress=lambda done, total: say(Progress("exact", done, total)),
     )
 

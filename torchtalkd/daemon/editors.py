@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections import OrderedDict
+from collections.abc import Collection, Mapping
 from typing import Any, Final
 
 from torchtalkd.config import read_config
@@ -107,6 +108,11 @@ class Editors:
             return Installed(await self._opened(found, self._cwd, self._environment), "")
         said = f"{folder} has {state.harness} {version}, and no source tree of that version is known"
         return Installed(meant, f"{said}: it is answered from {meant.path}, which is {other or 'another'}")
+
+    def has_open(self, paths: Mapping[str, Collection[str]]) -> None:
+        """See `frontends.host.EditorHost`."""
+        for tree in self._host.trees():
+            tree.exact.opens(self, paths.get(str(tree.root.path), ()))
 
     async def _opened(self, source: str | None, cwd: str, environment: dict[str, str]) -> OpenRoot:
         handle = self._host.root(source, self._harness, cwd=cwd, environment=environment)

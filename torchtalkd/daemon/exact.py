@@ -11,7 +11,7 @@ import asyncio
 import json
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
@@ -45,6 +45,10 @@ class Exact:
         self._wanted = False
         self._deaths = 0
         self._closed = False
+        self._number = 0
+        """Of the last request."""
+        self._opened: dict[object, frozenset[str]] = {}
+        """By editor: the files that it has open."""
 
     @property
     def busy(self) -> bool:
@@ -62,6 +66,20 @@ class Exact:
             self._running.add_done_callback(self._worked)
         elif self._process is not None and self._turn_is_ours:
             self._send()
+
+    def opens(self, editor: object, paths: Collection[str]) -> None:
+        """Says which files of the tree an editor has open, by their paths from the root: these are read
+        before others. None when it ends."""
+        before = self._open_paths()
+        if paths:
+            self._opened[editor] = frozenset(paths)
+        else:
+            self._opened.pop(editor, None)
+        if self._process is not None and self._turn_is_ours and not self._open_paths() <= before:
+            self._send()
+
+    def _open_paths(self) -> frozenset[str]:
+        return frozenset().union(*self._opened.values())
 
     async def finished(self, report: Callable[[str, int, int], None]) -> tuple[int, int, str]:
         """Waits until nothing is read any more: (files read exactly, files in all, why not more). `report`
@@ -102,12 +120,13 @@ class Exact:
                 while self._wanted and not self._closed and self._deaths < MOST_DEATHS:
                     if self._process is None:
                         self._process = await self._started()
-                    self._send()
-                    await self._followed(self._process)
+                    if self._send():
+                        await self._followed(self._process)
             finally:
                 self._turn_is_ours = False
 
-    def _send(self) -> None:
+    def _send(self) -> bool:
+        """Whether a request is on its way."""
         assert self._process is not None
         assert self._process.stdin is not None
         self._wanted = False
@@ -115,19 +134,22 @@ class Exact:
             config = read_config(os.environ)
         except ConfigError as error:
             self.error = str(error)
-            return
+            return False
         root = str(self._root.path)
+        self._number += 1
         request = {
+            "number": self._number,
             "root": root,
             "harness": self._root.harness,
             "named": self._root.named,
             "folder": str(self._folder),
             "trusted": config.trusted.get(root, ""),
             "database": config.compile_commands.get(root, ""),
-            "opened": [],
+            "opened": sorted(self._open_paths()),
         }
         with suppress(ConnectionError):
             self._process.stdin.write(json.dumps(request).encode() + b"\n")
+        return True
 
     async def _followed(self, process: asyncio.subprocess.Process) -> None:
         """Takes in its reports until it has done what it was asked for."""
@@ -138,6 +160,9 @@ class Exact:
                 self.progress = (int(report["progress"][0]), int(report["progress"][1]))
                 for listener in self._listeners:
                     listener("exact", *self.progress)
+            elif report["number"] < self._number:
+                # A later request is still being worked on.
+                continue
             elif "failed" in report:
                 self.error = report["message"]
                 return

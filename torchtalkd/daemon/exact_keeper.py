@@ -15,6 +15,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
+from torchtalkd.bases import base_folders
+from torchtalkd.config import ConfigError, read_config
 from torchtalkd.conventions import ManifestError, conventions_of
 from torchtalkd.engine import WorkersFailed
 from torchtalkd.engine.exact import ExactReading
@@ -76,6 +78,7 @@ class _Conductor:
         """Reads until nothing is stale, or the end has come."""
         request = self._taken()
         assert request is not None
+        said: dict[str, Any]
         try:
             reading = self._of(request)
             # What is being read is waited for, or nobody would hear of it.
@@ -86,9 +89,11 @@ class _Conductor:
                 request = self._taken() or request
             reading.finish()
             result = reading.result
-            self._say({"done": {"off": result.off, "notes": result.notes, "total": result.total}})
-        except (StoreError, ManifestError, WorkersFailed, OSError) as error:
-            self._say({"failed": type(error).__name__, "message": str(error)})
+            said = {"done": {"off": result.off, "notes": result.notes, "total": result.total}}
+        except (StoreError, ManifestError, ConfigError, WorkersFailed, OSError) as error:
+            said = {"failed": type(error).__name__, "message": str(error)}
+        # Which request is answered: another may be on its way.
+        self._say({**said, "number": request["number"]})
 
     def _taken(self) -> dict[str, Any] | None:
         request, self._asked = self._asked, None
@@ -100,15 +105,18 @@ class _Conductor:
 
     def _of(self, request: dict[str, Any]) -> ExactReading:
         """The reading of a tree: begun anew where what it was told is another."""
-        told = {name: value for name, value in request.items() if name != "opened"}
+        root = Path(request["root"])
+        # What an extension's framework is, and where its headers are, may be known only later.
+        bases = base_folders(root, request["harness"], os.environ, config=read_config(os.environ))
+        told = {**request, "opened": [], "number": 0, "bases": bases}
         if self._reading is None or self._reading[0] != told:
-            root = Path(request["root"])
             reading = ExactReading(
                 root,
                 Path(request["folder"]),
                 conventions_of(root, request["harness"], named=request["named"]),
                 trusted=request["trusted"],
                 database=Path(request["database"]) if request["database"] else None,
+                bases=bases,
                 progress=self._progress,
             )
             self._reading = told, reading

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -81,12 +81,14 @@ class ExactReading:
         *,
         trusted: str = "",
         database: Path | None = None,
+        bases: Iterable[str] = (),
         progress: Callable[[int, int], None] | None = None,
     ) -> None:
         """`trusted`: the digest of the tree's code that may run to generate headers, '' for none; `database`:
-        a compile_commands.json that somebody named; `progress` hears (files that are true now, files in all).
+        a compile_commands.json that somebody named; `bases`: folders with headers of the frameworks that the
+        tree depends on; `progress` hears (files that are true now, files in all).
         """
-        self._trusted, self._database = trusted, database
+        self._trusted, self._database, self._bases = trusted, database, tuple(bases)
         self.result = ExactResult()
         self._root, self._folder, self._conventions = Path(os.path.realpath(root)), folder, conventions
         self._progress = progress or (lambda _done, _total: None)
@@ -112,7 +114,8 @@ class ExactReading:
         return len(self._queue) if self._queue is not None else 0
 
     def refresh(self, opened: Collection[str] = ()) -> bool:
-        """Looks at the newest revision; whether anything is to be done. `opened`: files that come first."""
+        """Looks at the newest revision; whether anything is to be done. `opened`: files that come first,
+        those that are open in an editor."""
         try:
             reader = reader_recipe()
         except Missing as error:
@@ -127,6 +130,8 @@ class ExactReading:
         with view:
             before = self._known
             if before is not None and before.revision == view.revision and not self._is_generated_anew():
+                if self._queue is not None:
+                    self._queue.open(opened)
                 return bool(self.pending)
             thorough = self._is_generated_anew()
             if thorough:
@@ -135,7 +140,12 @@ class ExactReading:
             units = frozenset(file.path for file in view.files() if is_unit(self._conventions, file.path))
             if self._commands is None or units != self._paths or thorough:
                 self._commands = commands(
-                    self._root, self._conventions, self._made, paths=units, database=self._database
+                    self._root,
+                    self._conventions,
+                    self._made,
+                    paths=units,
+                    database=self._database,
+                    bases=self._bases,
                 )
                 self._paths, before = units, None
             said = () if self._standing is None or not self._standing.sentence else (self._standing.sentence,)
@@ -147,10 +157,14 @@ class ExactReading:
             root, made = str(self._root), str(self._made)
             now = known(view, self._commands, root, made, self._generated, reader, before)
             found = stale(view, now, thorough=thorough)
+            refused = [(item, why) for path, item in found.read.items() if (why := now.refused(path))]
             counted = view.meta(EXACT_TOTAL) == str(len(now.wanted))
         if changed:
             self._late.clear()
         self._known = now
+        for item, why in refused:
+            del found.read[item.wanted.path]
+            self._failed(item, why)
         if self._queue is None:
             self._queue = Queue(self._folder, version())
         self._queue.opened = frozenset(opened)
@@ -320,13 +334,16 @@ def read_exactly(
     workers: int | None = None,
     trusted: str = "",
     database: Path | None = None,
+    bases: Iterable[str] = (),
     opened: Collection[str] = (),
     progress: Callable[[int, int], None] | None = None,
 ) -> ExactResult:
     """Reads all that is not read exactly yet of the index in a folder, and waits for that. Raises what
     `open_view` and `open_writer` raise, WorkersFailed."""
     begun = time.monotonic()
-    reading = ExactReading(root, folder, conventions, trusted=trusted, database=database, progress=progress)
+    reading = ExactReading(
+        root, folder, conventions, trusted=trusted, database=database, bases=bases, progress=progress
+    )
     with Pool(workers or os.cpu_count() or 1) as pool:
         # What was read from a text that the index does not know yet is found again by a later refresh.
         for _ in range(MOST_ROUNDS):

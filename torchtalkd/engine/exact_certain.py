@@ -13,6 +13,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
+from torchtalkd.compilation.plain_files import plain_bytes
 from torchtalkd.engine.exact_closure import Closures, closed
 from torchtalkd.engine.exact_known import Known
 from torchtalkd.parse.cpp_text import directives, guard_at
@@ -27,6 +28,9 @@ _PLAIN: Final = re.compile(rb"//[^\n]*|/\*.*?\*/|^[ \t]*#(?:[^\\\n]|\\\r?\n|\\.)
 """Comments, and lines of the preprocessor with those that continue them."""
 _DIRECTIVE: Final = re.compile(rb"^[ \t]*#", re.MULTILINE)
 _ONCE: Final = re.compile(rb"^[ \t]*#[ \t]*pragma[ \t]+once\b", re.MULTILINE)
+
+MOST_BYTES: Final = 32 << 20
+"""Of a text that is looked into."""
 
 
 class Text(NamedTuple):
@@ -192,12 +196,11 @@ def _is_unit(known: Known, path: str) -> bool:
 
 
 def texts(known: Known, paths: Collection[str]) -> dict[str, Text]:
-    """Of the files at some paths; one that has gone is left out, for then it is read again anyway."""
+    """Of the files at some paths; one that has gone, or is no plain file any more, is left out, for then it
+    is read again anyway."""
     found = {}
     for path in paths:
-        try:
-            with open(path if path.startswith("/") else f"{known.root}/{path}", "rb") as file:
-                found[path] = read_text(file.read())
-        except OSError:
-            continue
+        data = plain_bytes(path if path.startswith("/") else f"{known.root}/{path}", MOST_BYTES)
+        if data is not None:
+            found[path] = read_text(data)
     return found

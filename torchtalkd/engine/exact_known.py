@@ -11,9 +11,11 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
+from pathlib import Path
 from typing import Final, NamedTuple
 
-from torchtalkd.compilation import Commands, Unit
+from torchtalkd.compilation import Commands, Unit, leading_to_special
+from torchtalkd.compilation.report import include_folders_of
 from torchtalkd.engine.exact_closure import Closures, Generated, closures, members
 from torchtalkd.facts import File
 from torchtalkd.store.exact_rows import mask
@@ -52,6 +54,8 @@ class Known:
     """All files of C++ that are no units, as bits: what an include may mean whose file a macro names."""
     bodied: frozenset[int]
     """The files with definitions that a compiler sees code in."""
+    special: dict[str, str]
+    """The files with an include that may lead to a device, a pipe or a socket → that path."""
 
     def closure(self, path: str) -> int:
         """The files that a file may see but itself, as bits."""
@@ -65,6 +69,17 @@ class Known:
         """Of the paths and bytes of all these."""
         total = sum(self.hashes[number] for number in members(self.closure(path)))
         return f"{total % (1 << 128):032x}"
+
+    def refused(self, path: str) -> str:
+        """Why a compiler must not be shown a file, a sentence; '' where it may. Invariant: nothing is given
+        to libclang that may open what never ends."""
+        if not self.special:
+            return ""
+        bits = self.closure(path) | 1 << self.files[path].id
+        for includer, special in self.special.items():
+            if bits >> self.closures.numbers[includer] & 1:
+                return f"{includer} includes {special}, which is no file but a device, a pipe or a socket"
+        return ""
 
 
 def known(
@@ -108,6 +123,7 @@ def known(
     hashes.update(
         {closed.numbers[path]: _hash(path[len(made) :], header.digest) for path, header in generated.items()}
     )
+    special = _special(root, commands, generated, files, includes, before)
     recipe = _recipes(root, made, reader, view.meta("parsers"))
     wanted = _units(commands.units, files, recipe)
     wanted.update(_headers(bodied, files, wanted, closed, recipe))
@@ -116,9 +132,52 @@ def known(
         for path, file in files.items()
         if file.language in ("cpp", "cuda") and (path not in wanted or wanted[path].header)
     )
-    return Known(
-        view.revision, root, files, wanted, closed, sizes, generated, includes, hashes, headers, bodied
+    found = Known(
+        view.revision,
+        root,
+        files,
+        wanted,
+        closed,
+        sizes,
+        generated,
+        includes,
+        hashes,
+        headers,
+        bodied,
+        special,
     )
+    for path, one in wanted.items():
+        if why := found.refused(path):
+            # What is refused becomes stale when it no longer is, and the other way round.
+            wanted[path] = one._replace(recipe=recipe((*one.arguments, why)))
+    return found
+
+
+def _special(
+    root: str,
+    commands: Commands,
+    generated: Mapping[str, Generated],
+    files: Mapping[str, File],
+    includes: Mapping[int, list[str]],
+    before: Known | None,
+) -> dict[str, str]:
+    """The disk is asked about all includes, or, where no file came or went, about those that changed. A pipe
+    in the place of a header is a file that went."""
+    there = {path: includes.get(file.id, []) for path, file in files.items()}
+    if before is not None and before.generated is generated and before.files.keys() == files.keys():
+        there = {
+            path: names
+            for path, names in there.items()
+            if path in before.special or names != before.includes.get(files[path].id, [])
+        }
+        kept = {path: what for path, what in before.special.items() if path not in there}
+    else:
+        there.update({path: header.includes for path, header in generated.items()})
+        kept = {}
+    folders: dict[str, None] = {}
+    for arguments in dict.fromkeys(unit.arguments for unit in commands.units):
+        folders.update(dict.fromkeys(include_folders_of(arguments)))
+    return {**kept, **leading_to_special(Path(root), there, folders)}
 
 
 def _folders(commands: Commands, root: str, made: str) -> list[str]:

@@ -100,6 +100,14 @@ class Queue:
         elif changed and self._headers:
             self._headers = [self._without(one, changed) for one in self._headers]
 
+    def open(self, paths: Iterable[str]) -> None:
+        """Has what an editor has open now read before all others."""
+        opened = frozenset(paths)
+        fresh = [path for path in sorted(opened - self.opened) if path in self._waiting]
+        self.opened = opened
+        self.first |= frozenset(fresh)
+        self._urgent = list(dict.fromkeys(fresh + self._urgent))
+
     def _certain(self, known: Known) -> Certain:
         """What is included for certain. Reads all texts of C++: 3 s for PyTorch."""
         if self._sure is None:
@@ -255,7 +263,8 @@ class Queue:
     def put_back(self, items: Iterable[Item]) -> None:
         """These must be read again."""
         for item in items:
-            self._waiting.setdefault(item.wanted.path, item)
+            if self._known is None or not self._known.refused(item.wanted.path):
+                self._waiting.setdefault(item.wanted.path, item)
 
     def read_plainly(self, item: Item, header: Precompiled) -> None:
         """Has a unit read without a precompiled header, which serves nobody any more after a few of these."""

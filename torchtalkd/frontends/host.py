@@ -6,7 +6,7 @@ loop: a root is found and indexed in the background, and a question runs in a th
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol, TypeVar
 
@@ -176,6 +176,11 @@ class EditorHost(Protocol):
         """The root for texts in a folder of installed packages: that of the same version, of `roots` and of
         those in the configuration, else `configured`. Of the folder only what an `interpreter` that the
         user names has for its own is read; without one nothing is compared. Raises NotReady."""
+        ...
+
+    def has_open(self, paths: Mapping[str, Collection[str]]) -> None:
+        """Says which files are open in the editor, all of them: root → paths from there. They are read
+        exactly before others; with none the session is over."""
         ...
 
     @property

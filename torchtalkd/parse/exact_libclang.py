@@ -79,6 +79,8 @@ _SIGNATURES: Final[dict[str, tuple[Any, tuple[Any, ...]]]] = {
     "clang_getCursorDefinition": (Cursor, (Cursor,)),
     "clang_getCanonicalCursor": (Cursor, (Cursor,)),
     "clang_getCursorSemanticParent": (Cursor, (Cursor,)),
+    "clang_getOverriddenCursors": (None, (Cursor, POINTER(POINTER(Cursor)), POINTER(c_uint))),
+    "clang_disposeOverriddenCursors": (None, (POINTER(Cursor),)),
     "clang_getSpecializedCursorTemplate": (Cursor, (Cursor,)),
     "clang_getCursorType": (Type, (Cursor,)),
     "clang_getTypeSpelling": (_String, (Type,)),
@@ -133,6 +135,15 @@ def text(lib: Any, string: _String) -> str:
     found = lib.clang_getCString(string)
     lib.clang_disposeString(string)
     return found.decode("utf-8", "replace") if found else ""
+
+
+def overridden(lib: Any, method: Cursor) -> list[Cursor]:
+    """The methods that a method overrides directly."""
+    found, count = POINTER(Cursor)(), c_uint()
+    lib.clang_getOverriddenCursors(method, byref(found), byref(count))
+    copied = [Cursor.from_buffer_copy(found[number]) for number in range(count.value)]
+    lib.clang_disposeOverriddenCursors(found)
+    return copied
 
 
 def version() -> str:

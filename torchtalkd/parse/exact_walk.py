@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from torchtalkd.facts import ExactKind
 from torchtalkd.parse import exact_libclang as c
-from torchtalkd.parse.exact_libclang import CONTINUE, RECURSE, VISIT, Cursor, text
+from torchtalkd.parse.exact_libclang import CONTINUE, RECURSE, VISIT, Cursor, overridden, text
 from torchtalkd.parse.exact_names import Names
 from torchtalkd.readings import ExactBody, ExactSite, ExactTarget
 
@@ -104,6 +104,8 @@ class Walk:
             for kind, call in calls:
                 # No name came for it: an implicit conversion.
                 self._site(opened, kind, call, lib.clang_getCursorReferenced(call))
+        if cursor.kind in (c.METHOD, c.CONVERSION):
+            self._overrides(opened, cursor)
         if cursor.kind not in c.FUNCTIONS and not opened.sites:
             return
         path = names.path(handle)
@@ -118,6 +120,16 @@ class Walk:
                 tuple(dict.fromkeys(opened.sites)),
             )
         )
+
+    def _overrides(self, opened: _Open, method: Cursor) -> None:
+        """All that a method overrides, directly or not: between two with bodies may be one that has none."""
+        waiting, seen = overridden(self._lib, method), set[int]()
+        while waiting:
+            above = waiting.pop()
+            if above.data[0] not in seen:
+                seen.add(above.data[0])
+                self._site(opened, "overrides", method, above)
+                waiting += overridden(self._lib, above)
 
     # -- inside
 

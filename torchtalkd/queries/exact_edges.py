@@ -25,6 +25,7 @@ _HOPS: Final[dict[ExactKind, Hop]] = {
     "virtual": "call",
     "address": "address",
     "launch": "launch",
+    "overrides": "virtual",
 }
 
 
@@ -64,7 +65,8 @@ def exact_callers(view: View, node: FiledDefinition) -> Iterator[Edge]:
             yield Edge(around, _HOPS[reference.kind], "exact", *_place(around, reference))
     if not members_of.is_method(view, node):
         return
-    for above in members_of.overridden(view, node):
+    exactly = view.exact_overridden(node)
+    for above in members_of.overridden(view, node) if exactly is None else exactly:
         for around, reference in _to(view, above):
             if reference.kind == "virtual":
                 yield Edge(around, "virtual", "candidate", *_place(around, reference))
@@ -161,7 +163,7 @@ def _ends(view: View, reference: ExactReference, body: FiledDefinition) -> Itera
             evidence: Evidence = "exact" if len(bodies) == 1 else "candidate"
             yield Edge(end, _HOPS[reference.kind], evidence, *place, candidates=len(bodies))
         if reference.kind == "virtual":
-            for other in members_of.overriders(view, target):
+            for other in _overriders(view, target):
                 yield Edge(other, "virtual", "candidate", *place)
         if reference.kind == "construct":
             for operator in members_of.call_operators(view, members_of.class_of(view, target)):
@@ -172,3 +174,12 @@ def _ends(view: View, reference: ExactReference, body: FiledDefinition) -> Itera
     if operator_called is not None and node is not None:
         through = operator_called.overloads[0] if len(operator_called.overloads) == 1 else ""
         yield Edge(node, "dispatcher", "exact", *place, through)
+
+
+def _overriders(view: View, method: FiledDefinition) -> list[FiledDefinition]:
+    """What overrides a method: where a body was read as a compiler says, else by its name and class."""
+    found = {other.id: other for other in view.exact_overriders(method)}
+    for other in members_of.overriders(view, method):
+        if other.id not in found and view.exact_overridden(other) is None:
+            found[other.id] = other
+    return list(found.values())

@@ -14,7 +14,7 @@ import sqlite3
 from collections.abc import Iterator
 from typing import Any, NamedTuple, cast
 
-from torchtalkd.facts import ExactReference, ExactShare, File, FiledDefinition
+from torchtalkd.facts import EXACT_KINDS, ExactReference, ExactShare, File, FiledDefinition
 from torchtalkd.store import rows, selects
 from torchtalkd.store.exact_rows import OUTSIDE, mask, sites
 
@@ -85,18 +85,30 @@ class ExactFacts:
         """What the body of a function refers to, as a compiler read it, at the places of its current text,
         in their order. None where no exact reading of that text is there: not read yet, edited since, or a
         header that it may see changed."""
-        if not definition.fact.body or not self._exact_unit(definition.file.id).valid:
+        there = self._rows_in(definition)
+        if there is None:
             return None
-        bodies = [body for body in self._bodies_of(definition) if body.digest == definition.fact.body]
-        if not bodies:
+        return tuple(sorted({one for row in there for one in self._placed_sites(row, definition)}))
+
+    def exact_overridden(self, definition: FiledDefinition) -> tuple[FiledDefinition, ...] | None:
+        """The methods of the tree that a method overrides, directly or not, by place; none for what is no
+        such method. None as for `exact_in`."""
+        there = self._rows_in(definition)
+        if there is None:
             return None
-        found = [
-            reference
-            for body in bodies
-            for row in self._references("body = ? ORDER BY id", body.id)
-            for reference in self._placed_sites(row, definition)
-        ]
-        return tuple(sorted(set(found)))
+        found = [self._target(row) for row in there if _overrides(row)]
+        return tuple(sorted({d.id: d for d in found if d is not None}.values(), key=_by_place))
+
+    def exact_overriders(self, definition: FiledDefinition) -> tuple[FiledDefinition, ...]:
+        """The methods with bodies that override a virtual one, directly or not, by place. What is not read,
+        or no longer true, is left out."""
+        found: dict[int, FiledDefinition] = {}
+        for row in self._rows_meaning(definition):
+            if _overrides(row) and self._exact_unit(row.body >> rows.ID_BITS).valid:
+                current = self._current(self._body(row.body), strict=True)
+                if current is not None:
+                    found[current.id] = current
+        return tuple(sorted(found.values(), key=_by_place))
 
     def exact_to(self, definition: FiledDefinition) -> tuple[tuple[FiledDefinition, ExactReference], ...]:
         """The exact references that mean a function: (the function around it, the reference), by path and
@@ -150,7 +162,9 @@ class ExactFacts:
 
     def exact_edges(self) -> int:
         """How many pairs of a body and a function declared in the tree there are, true or not."""
-        asked = "SELECT count(*) FROM exact_reference WHERE file >= 0"
+        # Not the rows that say alone what a method overrides: one place, of that kind.
+        alone = f"length(sites) = 12 AND substr(sites, 9, 1) = x'{EXACT_KINDS.index('overrides'):02x}'"
+        asked = f"SELECT count(*) FROM exact_reference WHERE file >= 0 AND NOT ({alone})"
         return int(self._source._db.execute(asked).fetchone()[0])
 
     def exact_rows(self) -> dict[int, ExactRow]:
@@ -246,13 +260,17 @@ class ExactFacts:
     def _bodies_of(self, definition: FiledDefinition) -> Iterator[_Body]:
         """The bodies that were read of a definition; of an older text, too, where it is certain that these
         are the same function."""
-        between = rows.ids_of(definition.file.id)
-        for row in self._source._db.execute(f"{_BODY} WHERE id BETWEEN ? AND ?", between).fetchall():
-            body = _Body(*row)
-            if body.key == definition.fact.key:
-                current = self._current(body)
-                if current is not None and current.id == definition.id:
-                    yield body
+        known: dict[int, dict[str, list[_Body]]] = self.kept.setdefault("exact_bodies_of", {})
+        number = definition.file.id
+        if number not in known:
+            of_file = known[number] = {}
+            asked = self._source._db.execute(f"{_BODY} WHERE id BETWEEN ? AND ?", rows.ids_of(number))
+            for body in (_Body(*row) for row in asked.fetchall()):
+                of_file.setdefault(body.key, []).append(body)
+        for body in known[number].get(definition.fact.key, ()):
+            current = self._current(body)
+            if current is not None and current.id == definition.id:
+                yield body
 
     def _current(self, body: _Body, *, strict: bool = False) -> FiledDefinition | None:
         """The definition whose body it is now; `strict`: only if its lines are as they were read. Of
@@ -275,6 +293,15 @@ class ExactFacts:
 
     # -- references and targets
 
+    def _rows_in(self, definition: FiledDefinition) -> list[_Reference] | None:
+        """The rows of a body; None where no exact reading of its text is there."""
+        if not definition.fact.body or not self._exact_unit(definition.file.id).valid:
+            return None
+        bodies = [body for body in self._bodies_of(definition) if body.digest == definition.fact.body]
+        if not bodies:
+            return None
+        return [row for body in bodies for row in self._references("body = ? ORDER BY id", body.id)]
+
     def _references(self, where: str, *values: object) -> Iterator[_Reference]:
         for row in self._source._db.execute(f"{_REFERENCE} WHERE {where}", values).fetchall():
             yield _Reference(*row)
@@ -288,6 +315,8 @@ class ExactFacts:
             path = self._path(row.file)
             line = row.line if self._as_read(row) else 0
         for at, column, kind in sites(row.sites, around.fact.line):
+            if kind == "overrides":
+                continue
             yield ExactReference(at, column, kind, row.name, target.id if target else -1, path, line)
 
     def _path(self, number: int) -> str:
@@ -357,3 +386,11 @@ class ExactFacts:
 
 def _same(one: FiledDefinition | None, other: FiledDefinition) -> bool:
     return one is not None and one.id == other.id
+
+
+def _overrides(row: _Reference) -> bool:
+    return any(kind == "overrides" for _, _, kind in sites(row.sites, 0))
+
+
+def _by_place(definition: FiledDefinition) -> tuple[str, int, int]:
+    return definition.file.path, definition.fact.line, definition.id

@@ -8,6 +8,7 @@ from argparse import Namespace
 from collections.abc import Sequence
 from dataclasses import asdict
 
+from torchtalkd.bases import base_folders
 from torchtalkd.cache import index_folder
 from torchtalkd.config import read_config, reads_exactly
 from torchtalkd.frontends.command.opening import asked, chosen, remark
@@ -48,6 +49,7 @@ def _exactly(root: Root, arguments: Namespace) -> str:
             workers=arguments.workers,
             trusted=config.trusted.get(str(root.path), ""),
             database=config.compile_commands.get(str(root.path), ""),
+            bases=base_folders(root.path, root.harness, os.environ, config=config),
             progress=line,
         )
     finally:

@@ -9,12 +9,12 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 
-from torchtalkd.bases import bases_of, known_root, known_roots
+from torchtalkd.bases import base_folders
 from torchtalkd.cache import index_folder
-from torchtalkd.compilation import include_folders, made_folder
+from torchtalkd.compilation import made_folder
 from torchtalkd.compilation.missing import GENERATED
 from torchtalkd.compilation.report import Report, report
-from torchtalkd.config import Config, read_config
+from torchtalkd.config import read_config
 from torchtalkd.conventions import conventions_of
 from torchtalkd.frontends.command.opening import chosen
 from torchtalkd.frontends.counted import counted
@@ -55,24 +55,9 @@ def of_root(root: Root) -> Report:
         made_folder(folder),
         config.trusted.get(str(root.path), ""),
         database=Path(database) if database else None,
-        bases=base_folders(root, config),
+        bases=base_folders(root.path, root.harness, os.environ, config=config),
         includes=includes,
     )
-
-
-def base_folders(root: Root, config: Config) -> list[str]:
-    """The include folders of the frameworks that a tree depends on, where their own trees are known."""
-    asked = known_root(root.path, root.harness, os.environ, config=config)
-    if asked is None:
-        return []
-    known = {str(one.path): one for one in known_roots(os.environ, config=config)}
-    found = []
-    for path in bases_of(asked, known.values()).values():
-        base = known[path]
-        told = conventions_of(base.path, base.harness, named=base.named)
-        made = made_folder(index_folder(base.path, os.environ))
-        found += include_folders(told.compilation.includes, made, base.path)
-    return found
 
 
 def as_json(found: Report) -> dict[str, object]:

@@ -77,6 +77,7 @@ class Desk:
         self._configured: tuple[OpenRoot | None, float] = (None, 0.0)
         self._pausing: dict[str, asyncio.TimerHandle] = {}
         self._tasks: set[asyncio.Task[Any]] = set()
+        self._said_open: dict[str, set[str]] = {}
         self.after_pause: Callable[[str], None] = _nothing
         """What follows when a text was opened, or its writer pauses."""
         self.tell: Callable[[str], None] = _nothing
@@ -204,6 +205,7 @@ class Desk:
     def close_document(self, uri: str) -> None:
         """It is not open any more."""
         self.documents.pop(uri, None)
+        self._say_open()
 
     def pause(self, uri: str) -> None:
         """After a keystroke: a whole reading follows when none comes for a while."""
@@ -221,10 +223,23 @@ class Desk:
 
     async def _paused(self, document: Document) -> None:
         root = await self.root_of(document)
+        self._say_open()
         # What stands at a place of Python is read from the text itself each time.
         if root is not None and root.reader.language(document.path) not in ("", "python"):
             loop = asyncio.get_running_loop()
             await loop.run_in_executor(None, document.read_whole, root.reader)
+
+    def _say_open(self) -> None:
+        """Says which files are open, as far as it is known whose they are."""
+        found: dict[str, set[str]] = {}
+        for document in self.documents.values():
+            if document.root is not None and not (document.is_outside or document.packaged):
+                found.setdefault(document.root.path, set()).add(document.path)
+            elif document.root is not None and document.stands_for:
+                found.setdefault(document.root.path, set()).add(document.stands_for)
+        if found != self._said_open:
+            self._said_open = found
+            self.host.has_open(found)
 
     # -- requests
 
@@ -334,6 +349,8 @@ class Desk:
 
     def close(self) -> None:
         """Ends what runs."""
+        self.documents.clear()
+        self._say_open()
         for handle in self._pausing.values():
             handle.cancel()
         for task in [*self._tasks, *self._folders.values()]:
