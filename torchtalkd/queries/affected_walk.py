@@ -86,16 +86,16 @@ def walk(view: View, table: Runs, starts: Iterable[FiledDefinition], depth: int)
             found.steps[start.id] = Step(start, 0, 0, None)
             masks[start.id, ""] = table.every
             waiting.append((start, table.every, ""))
+            _note(view, table, found, start, table.every)
     while waiting:
+        if found.bits == table.every:
+            found.all_because = "all test files of Python are reached"
+            break
         node, mask, device = waiting.popleft()
         if not mask & ~found.bits:
             # Whatever comes in this way is reached already.
             continue
         level = found.steps[node.id].level
-        _note(view, table, found, node, mask)
-        if found.bits == table.every:
-            found.all_because = "all test files of Python are reached"
-            break
         if len(found.steps) > MOST_NODES:
             found.all_because = f"more than {MOST_NODES} functions lead to it"
             found.unresolved.append(found.all_because)
@@ -112,6 +112,8 @@ def walk(view: View, table: Runs, starts: Iterable[FiledDefinition], depth: int)
                 masks[other.id, on] = known | further
                 found.steps.setdefault(other.id, Step(other, level + 1, node.id, edge))
                 waiting.append((other, further, on))
+                # At once, and not when its turn comes: what is reached already needs no walk.
+                _note(view, table, found, other, further)
     return found
 
 
@@ -178,8 +180,8 @@ def _onwards(
         return
     if node.fact.kind in _REGISTERS and family is None:
         yield from ((other, mask, None) for other in _registered(view, node))
-    rare = family is None and len(view.references(node.fact.key)) <= MOST_SITES
-    edges = callers(view, node, python=family is None, crowded=near and rare)
+    rare = near and family is None and _sites(view, node.fact.key) <= MOST_SITES
+    edges = callers(view, node, python=family is None, crowded=rare)
     beside: list[FiledDefinition] = []
     if not edges and family is None:
         edges = callers(view, node, python=True, crowded=True)
@@ -197,6 +199,14 @@ def _onwards(
             yield from ((other, mask, edge) for other in _registered_on(view, edge))
     if family is not None:
         yield from ((other, mask, edge) for other, edge in _named(view, family, {e.other.id for e in edges}))
+
+
+def _sites(view: View, key: str) -> int:
+    """How many references a key has."""
+    kept: dict[str, int] = view.kept.setdefault("sites of keys", {})
+    if key not in kept:
+        kept[key] = len(view.references(key))
+    return kept[key]
 
 
 def _registered_on(view: View, edge: Edge) -> Iterator[FiledDefinition]:

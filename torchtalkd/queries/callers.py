@@ -9,6 +9,7 @@ that do; from what Python binds, the bindings.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import Final, NamedTuple
 
 from torchtalkd import keys
 from torchtalkd.facts import FiledDefinition, FiledReference
@@ -73,8 +74,15 @@ def _callers(view: View, node: FiledDefinition, python: bool, crowded: bool) -> 
     yield from exact
     # Where a compiler says so already, no name needs a look.
     known = {(edge.other.id, edge.line) for edge in exact if edge.evidence == "exact"}
-    references = _references(view, node)
-    yield from _by_reference(view, (r for r in references if not _is_known(r, known)), node, crowded)
+    if crowded:
+        references = (*view.references(node.fact.key), *_references(view, node))
+        yield from _by_reference(view, (r for r in references if not _is_known(r, known)), node, crowded)
+    else:
+        for reference, owner, edge in _of_key(view, node.fact.key).get(node.id, ()):
+            if not _is_known(reference, known):
+                yield from _from(view, owner, edge, node)
+        further = (r for r in _references(view, node) if not _is_known(r, known))
+        yield from _by_reference(view, further, node, crowded)
     yield from _through_stubs(view, node)
     yield from kernel_edges(view, node)
     if python:
@@ -90,9 +98,8 @@ def _is_known(reference: FiledReference, known: set[tuple[int, int]]) -> bool:
 
 
 def _references(view: View, node: FiledDefinition) -> Iterator[FiledReference]:
-    """The references that could mean a function or class, by their keys."""
+    """The references by other keys than its own that could mean a function or class."""
     last = keys.last(node.fact.key)
-    yield from view.references(node.fact.key)
     if last.isupper():
         yield from view.references(keys.macro(last))
     cls = members_of.class_of(view, node)
@@ -110,6 +117,20 @@ def _by_reference(
     view: View, references: Iterable[FiledReference], node: FiledDefinition, crowded: bool
 ) -> Iterator[Edge]:
     """The references that do mean the node, by who is around them."""
+    for _, owner, edge in _meant(view, references, crowded):
+        if edge.other.id == node.id:
+            yield from _from(view, owner, edge, node)
+
+
+class _Said(NamedTuple):
+    """What a reference leads to."""
+
+    reference: FiledReference
+    owner: FiledDefinition
+    edge: Edge
+
+
+def _meant(view: View, references: Iterable[FiledReference], crowded: bool) -> Iterator[_Said]:
     for reference in references:
         if reference.fact.kind not in CALLS or reference.file.role == "template":
             continue
@@ -117,8 +138,25 @@ def _by_reference(
         if owner is None or is_target(owner, reference):
             continue
         for edge in ends(view, reference, owner, crowded=crowded):
-            if edge.other.id == node.id:
-                yield from _from(view, owner, edge, node)
+            yield _Said(reference, owner, edge)
+
+
+def _of_key(view: View, key: str) -> dict[int, list[_Said]]:
+    """What the references of a key mean, by the id of that. All that are called `size` share their
+    references: each is looked at once, and not once for each of them."""
+    kept: dict[str, dict[int, list[_Said]]] = view.kept.setdefault("meant by key", {})
+    found = kept.get(key)
+    if found is None:
+        if sum(map(len, kept.values())) > _MOST_KEPT:
+            kept.clear()
+        found = kept[key] = {}
+        for said in _meant(view, view.references(key), crowded=False):
+            found.setdefault(said.edge.other.id, []).append(said)
+    return found
+
+
+_MOST_KEPT: Final = 50_000
+"""Ends, above which what the keys mean is looked up anew."""
 
 
 def _from(
