@@ -8,7 +8,7 @@ that do; from what Python binds, the bindings.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from torchtalkd import keys
@@ -74,15 +74,9 @@ def _callers(view: View, node: FiledDefinition, python: bool, crowded: bool) -> 
     yield from exact
     # Where a compiler says so already, no name needs a look.
     known = {(edge.other.id, edge.line) for edge in exact if edge.evidence == "exact"}
-    if crowded:
-        references = (*view.references(node.fact.key), *_references(view, node))
-        yield from _by_reference(view, (r for r in references if not _is_known(r, known)), node, crowded)
-    else:
-        for reference, owner, edge in _of_key(view, node.fact.key).get(node.id, ()):
-            if not _is_known(reference, known):
-                yield from _from(view, owner, edge, node)
-        further = (r for r in _references(view, node) if not _is_known(r, known))
-        yield from _by_reference(view, further, node, crowded)
+    for named in _references(view, node, crowded):
+        if not _is_known(named.reference, known):
+            yield from _from(view, named.owner, named.edge, node)
     yield from _through_stubs(view, node)
     yield from kernel_edges(view, node)
     if python:
@@ -97,40 +91,49 @@ def _is_known(reference: FiledReference, known: set[tuple[int, int]]) -> bool:
     return reference.fact.kind != "launch" and (reference.owner, reference.fact.line) in known
 
 
-def _references(view: View, node: FiledDefinition) -> Iterator[FiledReference]:
-    """The references by other keys than its own that could mean a function or class."""
+def _references(view: View, node: FiledDefinition, crowded: bool) -> Iterator[_Named]:
+    """The references that mean a function or class, by their keys."""
     last = keys.last(node.fact.key)
+    yield from _of_key(view, node.fact.key, crowded).get(node.id, ())
     if last.isupper():
-        yield from view.references(keys.macro(last))
+        yield from _of_key(view, keys.macro(last), crowded).get(node.id, ())
     cls = members_of.class_of(view, node)
     if last == members_of.CALL and cls:
-        yield from view.references(keys.cpp(cls))
+        yield from _of_key(view, keys.cpp(cls), crowded).get(node.id, ())
     if last in ("forward", "backward") and cls:
-        yield from (
-            reference
-            for reference in view.references(keys.cpp("apply"))
-            if reference.fact.name.rpartition("::")[0].endswith(keys.cpp_last(cls))
-        )
+        for named in _of_key(view, keys.cpp("apply"), crowded).get(node.id, ()):
+            if named.reference.fact.name.rpartition("::")[0].endswith(keys.cpp_last(cls)):
+                yield named
 
 
-def _by_reference(
-    view: View, references: Iterable[FiledReference], node: FiledDefinition, crowded: bool
-) -> Iterator[Edge]:
-    """The references that do mean the node, by who is around them."""
-    for _, owner, edge in _meant(view, references, crowded):
-        if edge.other.id == node.id:
-            yield from _from(view, owner, edge, node)
-
-
-class _Said(NamedTuple):
-    """What a reference leads to."""
+class _Named(NamedTuple):
+    """A reference that means a node."""
 
     reference: FiledReference
     owner: FiledDefinition
     edge: Edge
 
 
-def _meant(view: View, references: Iterable[FiledReference], crowded: bool) -> Iterator[_Said]:
+_MOST_KEPT: Final = 50_000
+"""Nodes, above which what keys mean is looked up anew."""
+
+
+def _of_key(view: View, key: str, crowded: bool) -> Mapping[int, Sequence[_Named]]:
+    """What each reference with a key means, by the id of what is meant. Kept with the view: overloads, the
+    functions of several namespaces and an operator's kernels are all asked for by one key."""
+    kept: dict[tuple[str, bool], dict[int, list[_Named]]] = view.kept.setdefault("named_by_key", {})
+    found = kept.get((key, crowded))
+    if found is None:
+        if sum(map(len, kept.values())) > _MOST_KEPT:
+            kept.clear()
+        found = kept[key, crowded] = {}
+        for named in _meant(view, view.references(key), crowded):
+            found.setdefault(named.edge.other.id, []).append(named)
+    return found
+
+
+def _meant(view: View, references: Iterable[FiledReference], crowded: bool) -> Iterator[_Named]:
+    """What references lead to, with who is around them."""
     for reference in references:
         if reference.fact.kind not in CALLS or reference.file.role == "template":
             continue
@@ -138,25 +141,7 @@ def _meant(view: View, references: Iterable[FiledReference], crowded: bool) -> I
         if owner is None or is_target(owner, reference):
             continue
         for edge in ends(view, reference, owner, crowded=crowded):
-            yield _Said(reference, owner, edge)
-
-
-def _of_key(view: View, key: str) -> dict[int, list[_Said]]:
-    """What the references of a key mean, by the id of that. All that are called `size` share their
-    references: each is looked at once, and not once for each of them."""
-    kept: dict[str, dict[int, list[_Said]]] = view.kept.setdefault("meant by key", {})
-    found = kept.get(key)
-    if found is None:
-        if sum(map(len, kept.values())) > _MOST_KEPT:
-            kept.clear()
-        found = kept[key] = {}
-        for said in _meant(view, view.references(key), crowded=False):
-            found.setdefault(said.edge.other.id, []).append(said)
-    return found
-
-
-_MOST_KEPT: Final = 50_000
-"""Ends, above which what the keys mean is looked up anew."""
+            yield _Named(reference, owner, edge)
 
 
 def _from(
@@ -254,11 +239,12 @@ def _of_operator(view: View, family: Family, node: FiledDefinition, crowded: boo
     if family.namespace != view.rules.operator_namespace:
         return
     first = packet_node(view, family.name) or node
-    wanted: list[FiledReference] = []
     for last in called_as(family):
-        wanted.extend(view.references(keys.cpp(last)))
-    wanted.extend(_by_structure(view).get(family.name, ()))
-    yield from _by_reference(view, wanted, first, crowded)
+        for named in _of_key(view, keys.cpp(last), crowded).get(first.id, ()):
+            yield from _from(view, named.owner, named.edge, first)
+    for named in _meant(view, _by_structure(view).get(family.name, ()), crowded):
+        if named.edge.other.id == first.id:
+            yield from _from(view, named.owner, named.edge, first)
     yield from formula_users(view, family)
 
 

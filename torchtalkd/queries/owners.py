@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterator
 from typing import Final
 
@@ -53,11 +54,30 @@ def _binding_around(view: View, reference: FiledReference) -> FiledDefinition | 
 def _begun_before(view: View, reference: FiledReference) -> FiledDefinition | None:
     """The binding whose lambda goes on at a place at file scope: `Operator("f()", [](Stack& s) { … })` ends
     for the index with its schema. None where something else begins in between."""
-    place = (reference.fact.line, reference.fact.column)
-    begun = [d for d in view.definitions_in(reference.file) if (d.fact.line, d.fact.column) <= place]
-    last = max(begun, key=lambda d: (d.fact.line, d.fact.column), default=None)
+    if not any((d.fact.detail or {}).get("lambda") for d in _bindings(view, reference)):
+        return None
+    places, there = _by_place(view, reference)
+    at = bisect_right(places, (reference.fact.line, reference.fact.column)) - 1
+    last = there[at] if at >= 0 else None
     is_lambda = last is not None and last.fact.kind in _BINDS and (last.fact.detail or {}).get("lambda")
     return last if is_lambda else None
+
+
+def _by_place(
+    view: View, reference: FiledReference
+) -> tuple[list[tuple[int, int]], list[FiledDefinition]]:
+    """The places in a file where definitions begin, in order, and the first definition of each."""
+    kept: dict[int, tuple[list[tuple[int, int]], list[FiledDefinition]]] = view.kept.setdefault(
+        "definitions_by_place", {}
+    )
+    found = kept.get(reference.file.id)
+    if found is None:
+        firsts: dict[tuple[int, int], FiledDefinition] = {}
+        for definition in view.definitions_in(reference.file):
+            firsts.setdefault((definition.fact.line, definition.fact.column), definition)
+        places = sorted(firsts)
+        found = kept[reference.file.id] = (places, [firsts[place] for place in places])
+    return found
 
 
 def _bindings(view: View, reference: FiledReference) -> list[FiledDefinition]:
