@@ -39,7 +39,7 @@ def test_a_save_is_read_exactly_in_the_background(home: Home, tmp_path: Path) ->
 
 def test_build_waits_for_the_exact_reading_unless_told_not_to(home: Home, tmp_path: Path) -> None:
     tree = ExactTree(tmp_path / "tree", tmp_path / "unused")
-    told = home.run("index", "build", "--source", tree.root, "--harness", "pytorch")
+    told = home.run("index", "build", "--exact", "--source", tree.root, "--harness", "pytorch")
     assert "read exactly: 3 of 3 files" in told.stderr
     assert standing(home, tree)["read"] == 3
 
@@ -47,7 +47,7 @@ def test_build_waits_for_the_exact_reading_unless_told_not_to(home: Home, tmp_pa
 def test_it_can_be_switched_off(home: Home, tmp_path: Path) -> None:
     home.environ["TORCHTALK_EXACT"] = "off"
     tree = ExactTree(tmp_path / "tree", tmp_path / "unused")
-    told = home.run("index", "build", "--source", tree.root, "--harness", "pytorch")
+    told = home.run("index", "build", "--exact", "--source", tree.root, "--harness", "pytorch")
     assert "exactly" not in told.stderr
     assert standing(home, tree) == {}
 
@@ -64,7 +64,7 @@ def test_an_extension_is_read_with_the_headers_of_its_framework(home: Home, tmp_
             "int twice(c10::Base& b) { return own(b.run(1)); }\n",
         },
     )
-    told = home.run("index", "build", "--source", extension.root)
+    told = home.run("index", "build", "--exact", "--source", extension.root)
     assert "read exactly: 1 of 1 file" in told.stderr
     found = json.loads(home.run("status", "--json", "--source", extension.root).stdout)["exact"]
     assert (found["missing"], found["resolved"], found["unresolved"]) == ([], 2, 0)

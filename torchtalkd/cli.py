@@ -277,6 +277,9 @@ def parser(first: str = "") -> argparse.ArgumentParser:
     _tree(build)
     _no_daemon(build)
     build.add_argument("--no-wait", action="store_true", help="return when every file is read by name")
+    build.add_argument(
+        "--exact", action="store_true", help="wait until C++ is read by libclang, too, which takes minutes"
+    )
     build.add_argument("--workers", type=_positive, metavar="N", help="processes (default: one for each CPU)")
     _json(build)
 

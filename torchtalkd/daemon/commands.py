@@ -8,7 +8,6 @@ changed: it is asked once, and its user has just saved a file. The tests are in
 from __future__ import annotations
 
 import asyncio
-import os
 import time
 from argparse import Namespace
 from collections.abc import Awaitable, Callable, Iterator
@@ -18,7 +17,6 @@ from typing import Any, Final
 
 from torchtalkd import cli
 from torchtalkd.cache import SNAPSHOTS
-from torchtalkd.config import reads_exactly
 from torchtalkd.daemon.host import Handle
 from torchtalkd.daemon.keepers import STOPPED, BuildFailed
 from torchtalkd.daemon.log import log
@@ -129,10 +127,10 @@ async def _build(tree: Tree, handle: Handle, arguments: Namespace, send: Send, b
         except BuildFailed as error:
             if error.kind not in ("Locked", "NotPermitted") or not tree.has_index():
                 raise
-    answer = await handle.ask(status, PATIENCE)
+    answer = await handle.ask(status, PATIENCE) if arguments.json else None
     told = build.told(str(tree.root.path), built, answer, arguments)
     exactly = ""
-    if not arguments.no_wait and reads_exactly(os.environ):
+    if build.waits_for_exact(arguments):
         tree.exact.go()
         async with _reporting(tree, send) as report:
             done, total, said = await tree.exact.finished(report)

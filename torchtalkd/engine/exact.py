@@ -18,9 +18,10 @@ from typing import Any, Final
 from torchtalkd.compilation import Commands, commands, generate, made_folder
 from torchtalkd.compilation.generated import Standing
 from torchtalkd.compilation.made import is_unit
+from torchtalkd.conventions.globs import union
 from torchtalkd.conventions.values import Conventions
 from torchtalkd.engine.exact_closure import Generated, generated_headers
-from torchtalkd.engine.exact_known import Known, known
+from torchtalkd.engine.exact_known import Known, known, without_unmade
 from torchtalkd.engine.exact_pool import Pool, Task
 from torchtalkd.engine.exact_precompiled import prune, written
 from torchtalkd.engine.exact_queue import Queue, Subject
@@ -93,6 +94,8 @@ class ExactReading:
         self._root, self._folder, self._conventions = Path(os.path.realpath(root)), folder, conventions
         self._progress = progress or (lambda _done, _total: None)
         self._made = made_folder(folder)
+        generators = conventions.compilation.generators
+        self._unmade = union([pattern for generator in generators for pattern in generator.headers])
         self._commands: Commands | None = None
         self._paths: frozenset[str] = frozenset()
         self._generated: dict[str, Generated] = {}
@@ -156,6 +159,8 @@ class ExactReading:
             changed = view.replaced_since(self._known.revision) if self._known is not None else 0
             root, made = str(self._root), str(self._made)
             now = known(view, self._commands, root, made, self._generated, reader, before)
+            if self._lacks_generated(self._commands):
+                now = without_unmade(now, self._unmade)
             found = stale(view, now, thorough=thorough)
             refused = [(item, why) for path, item in found.read.items() if (why := now.refused(path))]
             counted = view.meta(EXACT_TOTAL) == str(len(now.wanted))
@@ -187,6 +192,12 @@ class ExactReading:
             if not changed & others:
                 return
         self._standing = generate(self._root, self._conventions, self._made, self._trusted)
+
+    def _lacks_generated(self, there: Commands) -> bool:
+        """Whether the tree's generator has not run yet. A build that a database is of has made its own."""
+        standing = self._standing
+        never = standing is not None and standing.state not in ("none", "current") and not standing.files
+        return never and all(unit.source == "made" for unit in there.units)
 
     def _generation(self) -> object:
         """What is another when something was generated anew."""

@@ -24,18 +24,25 @@ from torchtalkd.roots import Root
 def build(arguments: Namespace) -> int:
     """Reads a whole tree, or what changed in it; 1 when not all of it could be read.
 
-    `--no-wait` returns when every file is read by name; else C++ is read by libclang, too, where that is
-    on and possible.
+    It returns when every file is read by name; with `--exact` when C++ is read by libclang, too, where that
+    is on and possible.
     """
     root = chosen(arguments)
 
     def told_of(index: Index) -> Told:
-        return told(str(root.path), index.built, status(index.view), arguments)
+        # What is indexed is counted only for who wants to know: of an extension it takes a second.
+        answer = status(index.view) if arguments.json else None
+        return told(str(root.path), index.built, answer, arguments)
 
     code = printed(asked(root, told_of, workers=arguments.workers))
-    if not arguments.no_wait and reads_exactly(os.environ):
+    if waits_for_exact(arguments):
         remark(_exactly(root, arguments))
     return code
+
+
+def waits_for_exact(arguments: Namespace) -> bool:
+    """Whether the command ends only when C++ is read exactly, too."""
+    return bool(arguments.exact) and not arguments.no_wait and reads_exactly(os.environ)
 
 
 def _exactly(root: Root, arguments: Namespace) -> str:
@@ -65,10 +72,11 @@ def exactly_line(off: str, notes: Sequence[str], read: int, total: int, seconds:
     return f"read exactly: {read} of {total} files with bodies in {seconds:.1f} s{said}"
 
 
-def told(root: str, built: BuildResult | None, answer: StatusAnswer, arguments: Namespace) -> Told:
-    """What was done, `built` being None where somebody else's index was read as it is."""
+def told(root: str, built: BuildResult | None, answer: StatusAnswer | None, arguments: Namespace) -> Told:
+    """What was done, `built` being None where somebody else's index was read as it is; with an `answer` as
+    JSON."""
     code = 0 if built is None or built.complete else 1
-    if arguments.json:
+    if answer is not None:
         done = {"built": asdict(built) if built else None}
         return Told(json.dumps({**as_json(answer), **done}) + "\n", "", code)
     if built is None:
