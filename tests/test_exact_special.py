@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.exact_tree import ExactTree, called
+from torchtalkd.engine.exact import ExactReading
 from torchtalkd.engine.exact_pool import Pool, Task
 from torchtalkd.frontends.exact_text import exact_lines
 from torchtalkd.queries.exact_standing import exact_standing
@@ -77,3 +78,25 @@ def test_an_include_of_a_device_is_refused(tmp_path: Path, given: list[str]) -> 
     tree.edit(USES, '#include "/dev/zero"\n', "")
     assert tree.exactly().failed == []
     assert given == ["Uses.cpp"]
+
+
+def test_what_no_fact_tells_of_is_looked_at_again(tmp_path: Path, given: list[str]) -> None:
+    tree = ExactTree(tmp_path / "tree", tmp_path / "store")
+    outside = tmp_path / "outside.h"
+    os.mkfifo(outside)
+    tree.edit(USES, '#include "c10/Base.h"', f'#include "c10/Base.h"\n#include "{outside}"')
+    tree.by_name()
+    reading = ExactReading(tree.root, tree.folder, tree.conventions)
+    with Pool(1) as pool:
+        reading.refresh()
+        while reading.turn(pool):
+            pass
+        assert "Uses.cpp" not in given
+        outside.unlink()
+        outside.write_text("#pragma once\n")
+        tree.edit("c10/Base.cpp", "return x;", "return x + 0;")
+        tree.by_name()
+        assert reading.refresh()
+        while reading.turn(pool):
+            pass
+    assert "Uses.cpp" in given

@@ -14,8 +14,6 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from torchtalkd.cache import index_folder, indexed_roots
-from torchtalkd.compilation.made import include_folders
-from torchtalkd.compilation.values import made_folder
 from torchtalkd.config import Config, read_config
 from torchtalkd.conventions import ManifestError, conventions_of, detect, has_own, load
 from torchtalkd.roots import RootError, root_at
@@ -132,7 +130,12 @@ def bases_of(asked: Known, roots: Iterable[Known]) -> dict[str, str]:
 
 def base_folders(path: Path, harness: str, environ: Mapping[str, str], *, config: Config) -> list[str]:
     """The folders with headers of the frameworks that a tree depends on, where their own trees are known:
-    those that are written, and those that were generated for them. Raises ManifestError."""
+    those that are written, and those that were made for them (`header_folders`). Raises ManifestError,
+    OSError."""
+    # Here, as most questions about bases need nothing of it.
+    from torchtalkd.compilation.commands import header_folders
+    from torchtalkd.compilation.values import made_folder
+
     asked = known_root(path, harness, environ, config=config)
     if asked is None or not asked.depends_on:
         return []
@@ -141,7 +144,7 @@ def base_folders(path: Path, harness: str, environ: Mapping[str, str], *, config
     for place in bases_of(asked, known.values()).values():
         base = known[place]
         told = conventions_of(base.path, base.harness, named=base.named)
-        found += include_folders(told.compilation.includes, made_folder(base.folder), base.path)
+        found += header_folders(base.path, told, made_folder(base.folder))
     return found
 
 

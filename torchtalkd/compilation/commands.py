@@ -14,7 +14,14 @@ from pathlib import Path
 from torchtalkd.compilation.configured import configure
 from torchtalkd.compilation.database import Database, Entry, find_database, read_database
 from torchtalkd.compilation.machine import Machine, machine
-from torchtalkd.compilation.made import base_arguments, include_flags, kind_of, made_units, unit_paths
+from torchtalkd.compilation.made import (
+    base_arguments,
+    include_flags,
+    include_folders,
+    kind_of,
+    made_units,
+    unit_paths,
+)
 from torchtalkd.compilation.values import Commands, Kind, Unit
 from torchtalkd.compilation.versions import ready
 from torchtalkd.conventions.files import ignored, role_of
@@ -36,7 +43,7 @@ def commands(
     `made` is the folder in the cache that holds, mirroring the tree, what was generated and configured;
     the configured headers are written there. `paths` are the units where they are known, else the tree is
     walked. `database` is a compile_commands.json that somebody names; without one it is looked for. `bases`
-    are include folders of the frameworks that the tree depends on (`include_folders`). Runs nothing. Raises
+    are include folders of the frameworks that the tree depends on (`header_folders`). Runs nothing. Raises
     OSError where the cache cannot be written.
     """
     found = found or machine(root, conventions)
@@ -64,6 +71,15 @@ def commands(
         builtin=found.builtin,
         folders=(str(made), *found.cuda.folders, *outside),
     )
+
+
+def header_folders(root: Path, conventions: Conventions, made: Path) -> list[str]:
+    """The folders with the headers of a tree, for trees that depend on it: its own, and below `made` those
+    that were generated and configured for it. Writes the configured ones, as nobody may have read the tree
+    itself yet. Raises OSError where the cache cannot be written."""
+    ready(made)
+    configure(root, conventions.compilation.configured, conventions.rules.version, made)
+    return list(include_folders(conventions.compilation.includes, made, root))
 
 
 def _from_database(

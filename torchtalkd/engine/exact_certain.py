@@ -14,7 +14,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from torchtalkd.compilation.plain_files import plain_bytes
-from torchtalkd.engine.exact_closure import Closures, closed
+from torchtalkd.engine.exact_closure import MOST_BYTES, Closures, closed
 from torchtalkd.engine.exact_known import Known
 from torchtalkd.parse.cpp_text import directives, guard_at
 from torchtalkd.store.exact_rows import mask
@@ -28,9 +28,6 @@ _PLAIN: Final = re.compile(rb"//[^\n]*|/\*.*?\*/|^[ \t]*#(?:[^\\\n]|\\\r?\n|\\.)
 """Comments, and lines of the preprocessor with those that continue them."""
 _DIRECTIVE: Final = re.compile(rb"^[ \t]*#", re.MULTILINE)
 _ONCE: Final = re.compile(rb"^[ \t]*#[ \t]*pragma[ \t]+once\b", re.MULTILINE)
-
-MOST_BYTES: Final = 32 << 20
-"""Of a text that is looked into."""
 
 
 class Text(NamedTuple):

@@ -16,6 +16,10 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from torchtalkd.compilation.plain_files import plain_bytes
+
+MOST_BYTES: Final = 32 << 20
+"""Of a text that is looked into."""
 ANY: Final = "*"
 """How the facts write an include whose file a macro names."""
 _INCLUDE: Final = re.compile(
@@ -169,8 +173,9 @@ def generated_headers(folder: Path, made: Path) -> dict[str, Generated]:
         for name in names:
             if name.endswith((".h", ".hpp", ".inl", ".cuh")):
                 path = os.path.join(within, name)
-                with open(path, "rb") as file:
-                    data = file.read()
+                data = plain_bytes(path, MOST_BYTES)
+                if data is None:
+                    continue
                 path = f"{made}{path[len(str(folder)) :]}"
                 written = [match.decode("utf-8", "replace") for match in _INCLUDE.findall(data)]
                 found[path] = Generated(written, blake2b(data, digest_size=16).hexdigest(), len(data))

@@ -105,6 +105,8 @@ def known(
         bodied |= before.bodied & kept
     same = (
         before is not None
+        # What is special may have become a file that no fact tells of.
+        and not before.special
         and before.includes == includes
         and before.bodied == bodied
         and before.generated is generated
