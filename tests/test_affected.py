@@ -233,6 +233,16 @@ def test_the_top_of_a_module_is_for_who_imports_it(view: View) -> None:
     assert not answer.everything
 
 
+def test_lines_that_each_define_something_are_told_apart() -> None:
+    path = f"{NATIVE}/Unary.cpp"
+    lines = [f"TORCH_IMPL_FUNC({name}_out)(const Tensor& self, const Tensor& r) {{ }}" for name in "abc"]
+    text = "\n".join(["namespace at::native {", *lines, "}", ""])
+    with view_of_sources({path: text}) as unary:
+        for line, name in enumerate("abc", 2):
+            change = ChangedFile(path, path, added=(line,), text=("x",))
+            assert [thing.name for thing in affected(unary, (), [change]).things] == [f"at::native::{name}_out"]
+
+
 def test_comments_and_blank_lines_change_nothing(view: View) -> None:
     said = {"text": ("  // only a comment", "")}
     answer = of_line(view, f"{NATIVE}/Relu.cpp", "relu_kernel(self)", **said)
