@@ -74,15 +74,11 @@ def _callers(view: View, node: FiledDefinition, python: bool, crowded: bool) -> 
     yield from exact
     # Where a compiler says so already, no name needs a look.
     known = {(edge.other.id, edge.line) for edge in exact if edge.evidence == "exact"}
-    if crowded:
-        references = (*view.references(node.fact.key), *_references(view, node))
-        yield from _by_reference(view, (r for r in references if not _is_known(r, known)), node, crowded)
-    else:
-        for reference, owner, edge in _of_key(view, node.fact.key).get(node.id, ()):
-            if not _is_known(reference, known):
-                yield from _from(view, owner, edge, node)
-        further = (r for r in _references(view, node) if not _is_known(r, known))
-        yield from _by_reference(view, further, node, crowded)
+    for reference, owner, edge in _of_key(view, node.fact.key, crowded).get(node.id, ()):
+        if not _is_known(reference, known):
+            yield from _from(view, owner, edge, node)
+    further = (r for r in _references(view, node) if not _is_known(r, known))
+    yield from _by_reference(view, further, node, crowded)
     yield from _through_stubs(view, node)
     yield from kernel_edges(view, node)
     if python:
@@ -141,16 +137,16 @@ def _meant(view: View, references: Iterable[FiledReference], crowded: bool) -> I
             yield _Said(reference, owner, edge)
 
 
-def _of_key(view: View, key: str) -> dict[int, list[_Said]]:
+def _of_key(view: View, key: str, crowded: bool) -> dict[int, list[_Said]]:
     """What the references of a key mean, by the id of that. All that are called `size` share their
     references: each is looked at once, and not once for each of them."""
-    kept: dict[str, dict[int, list[_Said]]] = view.kept.setdefault("meant by key", {})
-    found = kept.get(key)
+    kept: dict[tuple[str, bool], dict[int, list[_Said]]] = view.kept.setdefault("meant by key", {})
+    found = kept.get((key, crowded))
     if found is None:
         if sum(map(len, kept.values())) > _MOST_KEPT:
             kept.clear()
-        found = kept[key] = {}
-        for said in _meant(view, view.references(key), crowded=False):
+        found = kept[key, crowded] = {}
+        for said in _meant(view, view.references(key), crowded):
             found.setdefault(said.edge.other.id, []).append(said)
     return found
 

@@ -217,12 +217,15 @@ def _around_lines(
             for line in asked[bisect_left(asked, first) : bisect_right(asked, fact.end_line)]:
                 outer = around.get(line)
                 # The line before a name may be the last of what ends there, or stand in a function's body.
-                if line < fact.line and outer is not None:
-                    if outer.fact.kind in ("function", "kernel") or outer.fact.end_line < fact.line:
-                        continue
-                around[line] = definition
+                if line >= fact.line or outer is None or not _keeps(outer, fact.line):
+                    around[line] = definition
         found += [(line, gap, around.get(line)) for line in asked]
     return found
+
+
+def _keeps(outer: FiledDefinition, line: int) -> bool:
+    """Whether the line before one where a definition begins belongs to another that is around it."""
+    return outer.fact.kind in ("function", "kernel") or outer.fact.end_line < line
 
 
 _BEFORE: Final = 1
