@@ -233,6 +233,44 @@ def test_the_top_of_a_module_is_for_who_imports_it(view: View) -> None:
     assert not answer.everything
 
 
+def test_what_functionalizes_runs_the_copies_of_its_views() -> None:
+    run = "import torch\n\ndef test_it():\n    {}\n    torch.rand(1).part(0)\n"
+    sources = {
+        f"{NATIVE}/native_functions.yaml": """
+- func: part.int(Tensor(a) self, int at) -> Tensor(a)
+  variants: function, method
+- func: part_copy.int(Tensor self, int at) -> Tensor
+  dispatch:
+    CompositeExplicitAutograd: part_copy_symint
+  tags: view_copy
+""",
+        f"{NATIVE}/Part.cpp": "namespace at::native {\nTensor part_copy_symint(Tensor x) { return x; }\n}\n",
+        "aten/src/ATen/FunctionalInverses.cpp": """
+namespace at::functionalization {
+Tensor FunctionalInverses::part_int_inverse(const Tensor& base) { return base; }
+}
+""",
+        "test/test_functional.py": run.format("torch._enable_functionalization(reapply_views=False)"),
+        "test/test_eager.py": run.format("pass"),
+        "test/test_no_view.py": "import torch\n\ndef test_it():\n    torch._enable_functionalization()\n",
+    }
+    with view_of_sources(sources) as tree:
+        for name in ("at::native::part_copy_symint", "part_int_inverse"):
+            assert files(affected(tree, [name])) == {"test_functional.py"}
+
+
+def test_lines_that_each_define_something_are_told_apart() -> None:
+    path = f"{NATIVE}/Unary.cpp"
+    lines = [f"TORCH_IMPL_FUNC({name}_out)(const Tensor& self, const Tensor& r) {{ }}" for name in "abc"]
+    text = "\n".join(["namespace at::native {", *lines, "}", ""])
+    with view_of_sources({path: text}) as unary:
+        for line, name in enumerate("abc", 2):
+            change = ChangedFile(path, path, added=(line,), text=("x",))
+            assert [thing.name for thing in affected(unary, (), [change]).things] == [
+                f"at::native::{name}_out"
+            ]
+
+
 def test_comments_and_blank_lines_change_nothing(view: View) -> None:
     said = {"text": ("  // only a comment", "")}
     answer = of_line(view, f"{NATIVE}/Relu.cpp", "relu_kernel(self)", **said)

@@ -277,6 +277,8 @@ def test_the_real_trees_are_recognised(trees: Path) -> None:
 def test_every_path_that_the_manifest_names_is_in_the_real_tree(pytorch_tree: Path) -> None:
     made = load("pytorch", tree=pytorch_tree)
     tables = [key.partition(":")[0] for key in made.cpp.python_names if ":" in key]
-    languages = [key for key in made.files.languages if "/" in key and "packaged" not in key]
+    languages = [
+        key for key in made.files.languages if "/" in key and "packaged" not in key and "**" not in key
+    ]
     for path in [*tables, *languages, *(p for b in made.python.bindings for p in b.paths if "*" not in p)]:
         assert next(pytorch_tree.glob(path), None) is not None, path

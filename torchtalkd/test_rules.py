@@ -73,3 +73,5 @@ class TestRules:
     unseen: tuple[str, ...] = ()
     """Functions of C++ that are called in ways that the text does not show, by their full names; `*` stands
     for any letters."""
+    functionalizing: tuple[str, ...] = ()
+    """Functions of Python, by their full names, under which operators that make views run as their copies."""

@@ -27,7 +27,7 @@ from tests.bench.freshness import percentile
 from torchtalkd import keys
 from torchtalkd.cache import index_folder
 from torchtalkd.facts import FiledDefinition
-from torchtalkd.link import operators
+from torchtalkd.link import operators, stubs
 from torchtalkd.queries.affected import affected
 from torchtalkd.queries.changed import ChangedFile
 from torchtalkd.queries.runs.table import runs
@@ -55,6 +55,9 @@ def kernels(view: View, packet: str) -> list[FiledDefinition]:
         ):
             continue
         for target in view.targets(definition):
+            if stubs.is_stub(view, target.fact.key):
+                # torchgen writes that kernel; a function of this name is another one.
+                continue
             full = f"at::native::{target.fact.name.rpartition('::')[2]}"
             bodies = [
                 d

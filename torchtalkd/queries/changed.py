@@ -216,12 +216,16 @@ def _around_lines(
             first = fact.line + 1 if gap else fact.line - _BEFORE
             for line in asked[bisect_left(asked, first) : bisect_right(asked, fact.end_line)]:
                 outer = around.get(line)
-                # The line before a function's name may be another function's last.
-                if line < fact.line and outer is not None and outer.fact.kind in ("function", "kernel"):
-                    continue
-                around[line] = definition
+                # The line before a name may be the last of what ends there, or stand in a function's body.
+                if line >= fact.line or outer is None or not _keeps(outer, fact.line):
+                    around[line] = definition
         found += [(line, gap, around.get(line)) for line in asked]
     return found
+
+
+def _keeps(outer: FiledDefinition, line: int) -> bool:
+    """Whether the line before one where a definition begins belongs to another that is around it."""
+    return outer.fact.kind in ("function", "kernel") or outer.fact.end_line < line
 
 
 _BEFORE: Final = 1

@@ -17,6 +17,8 @@ from torchtalkd.store.whole import Defined
 RULES: Final = ("decomposition", "meta", "lowering", "shape", "jit", "onnx", "batching_rule", "autocast")
 """Functions that a registry holds for an operator: they run where something looks into the registry."""
 _QUOTED: Final = re.compile(r"""["']([\w.]+)["']""")
+_COPY: Final = "view_copy"
+"""The tag of what torchgen writes for a view (native/tags.yaml)."""
 _KERNELS: Final = ("registration", "schema")
 _WRAPPED: Final = "THPVariable_"
 """How the C++ functions begin that Python methods are bound to: `THPVariable_add` is add's
@@ -61,6 +63,25 @@ def add_operators(tree: Tree, names: Names, operators: Operators) -> None:
         elif definition.kind in _KERNELS or definition.kind in RULES:
             _rule(tree, names, operators, definition)
     _add_templates(tree, operators)
+    _add_functionalized(tree, names)
+
+
+def _add_functionalized(tree: Tree, names: Names) -> None:
+    """What functionalizes runs the copy of each view that it runs, `split_copy` for `split`, and how a change
+    of that comes to what it is a view of: `FunctionalInverses::split_Tensor_inverse`
+    (torchgen/api/functionalization.py `name`)."""
+    functionalizing = tree.name("functionalizing", "") if tree.view.rules.tests.functionalizing else -1
+    for name in tree.view.rules.tests.functionalizing:
+        tree.graph.edge(names.node(name), functionalizing)
+    for definition in list(tree.definitions.values()) if functionalizing >= 0 else ():
+        if definition.kind != "operator" or _COPY not in ((definition.detail or {}).get("tags") or ()):
+            continue
+        packet = tree.packet(definition.name)
+        view = tree.name("operator", packet.removesuffix("_copy"))
+        overload = keys.operator_name(definition.name).overload
+        reverse = "_".join(filter(None, (keys.operator_name(packet).base.removesuffix("_copy"), overload)))
+        for node in (tree.name("operator", packet), tree.name("cpp", f"{reverse}_inverse")):
+            tree.graph.meeting(functionalizing, view, node)
 
 
 def _binding(tree: Tree, names: Names, definition: Defined) -> None:
