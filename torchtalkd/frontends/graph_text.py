@@ -46,9 +46,12 @@ def _head(answer: GraphAnswer) -> str:
     waiting = not_settled(answer.standing.waiting) if answer.standing.waiting else ""
     starts = _names(answer)
     depth = f" within {answer.depth} levels" if answer.depth > 1 else ""
+    least = "at least " if answer.stopped else ""
     said = f"{answer.mode} of {', '.join(starts[:3])}{' …' if len(starts) > 3 else ''}: "
     return " · ".join(
-        part for part in (f"{said}{answer.total}{depth}", _certainty(answer), revision, waiting) if part
+        part
+        for part in (f"{said}{least}{answer.total}{depth}", _certainty(answer), revision, waiting)
+        if part
     )
 
 
@@ -158,7 +161,12 @@ def _left(answer: GraphAnswer, cut: int) -> Iterator[str]:
             f"not gone through: {answer.crowded} names that may mean more than 8 things each"
             " (--fuzzy-all-levels goes on)"
         )
-    if answer.stopped:
+    if answer.stopped and answer.walked < answer.depth:
+        yield (
+            f"stopped behind level {answer.walked}, which has more nodes than a walk goes on from:"
+            " there are more (--all goes on)"
+        )
+    elif answer.stopped:
         yield "stopped: the walk met as many nodes as it may"
 
 

@@ -63,9 +63,7 @@ def _begun_before(view: View, reference: FiledReference) -> FiledDefinition | No
     return last if is_lambda else None
 
 
-def _by_place(
-    view: View, reference: FiledReference
-) -> tuple[list[tuple[int, int]], list[FiledDefinition]]:
+def _by_place(view: View, reference: FiledReference) -> tuple[list[tuple[int, int]], list[FiledDefinition]]:
     """The places in a file where definitions begin, in order, and the first definition of each."""
     kept: dict[int, tuple[list[tuple[int, int]], list[FiledDefinition]]] = view.kept.setdefault(
         "definitions_by_place", {}

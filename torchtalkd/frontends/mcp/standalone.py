@@ -68,8 +68,10 @@ def _for_agents(text: str) -> str:
     """Without empty lines, and without the words of the command line."""
     lines = (line for line in text.split("\n") if line.strip() and not _TERMINAL.match(line))
     said = "\n".join(lines)
-    return said.replace("(--fuzzy-all-levels goes on)", "(fuzzy_all_levels=true goes on)").replace(
-        " more: --all", " more"
+    return (
+        said.replace("(--fuzzy-all-levels goes on)", "(fuzzy_all_levels=true goes on)")
+        .replace(" more: --all", " more")
+        .replace(" (--all goes on)", "")
     )
 
 
