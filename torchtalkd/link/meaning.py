@@ -18,6 +18,7 @@ from torchtalkd.link import (
     autograd,
     functions,
     members_of,
+    operators,
     seen,
     structured,
     stubs,
@@ -127,6 +128,22 @@ def _is_nobodys(facts: Facts, name: str, key: str) -> bool:
             and not any(
                 d.fact.name == name or d.fact.name.endswith(f"::{name}") for d in facts.definitions(key)
             )
+        )
+    return found
+
+
+def means_nothing(facts: Facts, reference: FiledReference) -> bool:
+    """Whether a reference is by a qualified name that means nothing in the tree, whoever is around it: what
+    need not be looked for then. False says nothing."""
+    fact = reference.fact
+    if "::" not in fact.name or fact.kind == "method" or keys.space(fact.key) == _MACRO:
+        return False
+    kept: dict[tuple[str, str], bool] = facts.kept.setdefault("names_of_nothing", {})
+    found = kept.get((fact.name, fact.key))
+    if found is None:
+        name = functions.plain(fact.name)
+        found = kept[fact.name, fact.key] = _is_nobodys(facts, name, fact.key) and not any(
+            operators.generated_operator(f"{scope}{name}") for scope in ("", "at::", "torch::")
         )
     return found
 
