@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
-from torchtalkd.frontends.graph_text import graph_text
+from torchtalkd.frontends.graph_text import graph_lines, graph_text
 from torchtalkd.frontends.mcp import paging
 from torchtalkd.frontends.mcp.affected_page import affected_page
 from torchtalkd.frontends.mcp.calls import Way, to
@@ -57,8 +57,10 @@ def _graph(view: View, given: Given) -> GraphAnswer:
 
 
 def _graph_text(answer: GraphAnswer) -> Text:
-    whole = graph_text(answer, whole=True)
-    return Text(_for_agents(whole), _for_agents(graph_text(answer, most_bytes=paging.MOST_BYTES)))
+    levels = graph_lines(answer)
+    whole = graph_text(answer, whole=True, levels=levels)
+    first = graph_text(answer, most_bytes=paging.MOST_BYTES, levels=levels)
+    return Text(_for_agents(whole), _for_agents(first))
 
 
 _TERMINAL: Final = re.compile(r"^\d+ lines not shown: --limit N, --all$")
