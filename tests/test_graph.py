@@ -10,6 +10,7 @@ from torchtalkd.queries.callees import callees
 from torchtalkd.queries.callers import callers
 from torchtalkd.queries.edges import Edge
 from torchtalkd.queries.graph import GraphAnswer, as_json, graph
+from torchtalkd.queries.graph_walk import MOST_PASSED
 from torchtalkd.store.view import View
 
 YAML = "aten/src/ATen/native/native_functions.yaml"
@@ -161,6 +162,18 @@ def test_impact_goes_on_level_by_level(mul: View) -> None:
     assert far.depth == 3
     assert not any(n.level > 1 for n in graph(mul, "mul_kernel", "callers", 3).nodes)
     assert any(n.level > 1 for n in graph(mul, "mul_kernel", "callers", 3, each_level=True).nodes)
+
+
+def test_a_walk_stops_behind_a_level_that_is_too_wide_unless_the_whole_is_wanted() -> None:
+    many = "".join(f"void caller_{n}() {{ base(); }}\n" for n in range(MOST_PASSED + 1))
+    view = view_of_sources({"a.cpp": f"void base() {{}}\n{many}void outer() {{ caller_0(); }}\n"})
+    narrow = graph(view, "base", "impact", 2)
+    assert (narrow.stopped, narrow.walked, narrow.total) == (True, 1, MOST_PASSED + 1)
+    text = graph_text(narrow)
+    assert f"at least {MOST_PASSED + 1}" in text and "stopped behind level 1" in text
+    whole = graph(view, "base", "impact", 2, whole=True)
+    assert (whole.stopped, whole.walked) == (False, 2)
+    assert names(whole, 2) == {"outer"}
 
 
 def test_the_focus_full_says_how_python_gets_there(mul: View) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from torchtalkd.frontends.text import not_settled, printable
@@ -16,16 +16,22 @@ _TITLES: Final = {"callers": "called by", "calls": "calls", "impact": "affected"
 
 
 def graph_text(
-    answer: GraphAnswer, *, limit: int = 0, whole: bool = False, most_bytes: int = MOST_BYTES
+    answer: GraphAnswer,
+    *,
+    limit: int = 0,
+    whole: bool = False,
+    most_bytes: int = MOST_BYTES,
+    levels: Sequence[list[str]] | None = None,
 ) -> str:
     """The nodes of each level, a line each, those of equal name together; no final newline.
 
-    Fewer than `most_bytes` unless `whole` or a `limit` of nodes is given.
+    Fewer than `most_bytes` unless `whole` or a `limit` of nodes is given. `levels` are its `graph_lines`,
+    where they are known.
     """
     if answer.error or not answer.found:
         return printable(_not_found(answer))
     lines = [_head(answer), *_starts(answer)]
-    levels = [list(_level(answer, level)) for level in range(1, answer.depth + 1)]
+    levels = graph_lines(answer) if levels is None else levels
     room = None if whole or limit else most_bytes
     shown = _shares([len(rows) for rows in levels], limit) if limit else _fitting(levels, room, answer)
     cut = 0
@@ -41,14 +47,22 @@ def graph_text(
     return "\n".join(printable(line) for line in lines).rstrip("\n")
 
 
+def graph_lines(answer: GraphAnswer) -> list[list[str]]:
+    """The lines of each level, all of them."""
+    return [list(_level(answer, level)) for level in range(1, answer.depth + 1)]
+
+
 def _head(answer: GraphAnswer) -> str:
     revision = f"revision {answer.standing.revision}"
     waiting = not_settled(answer.standing.waiting) if answer.standing.waiting else ""
     starts = _names(answer)
     depth = f" within {answer.depth} levels" if answer.depth > 1 else ""
+    least = "at least " if answer.stopped else ""
     said = f"{answer.mode} of {', '.join(starts[:3])}{' …' if len(starts) > 3 else ''}: "
     return " · ".join(
-        part for part in (f"{said}{answer.total}{depth}", _certainty(answer), revision, waiting) if part
+        part
+        for part in (f"{said}{least}{answer.total}{depth}", _certainty(answer), revision, waiting)
+        if part
     )
 
 
@@ -158,7 +172,12 @@ def _left(answer: GraphAnswer, cut: int) -> Iterator[str]:
             f"not gone through: {answer.crowded} names that may mean more than 8 things each"
             " (--fuzzy-all-levels goes on)"
         )
-    if answer.stopped:
+    if answer.stopped and answer.walked < answer.depth:
+        yield (
+            f"stopped behind level {answer.walked}, which has more nodes than a walk goes on from:"
+            " there are more (--all goes on)"
+        )
+    elif answer.stopped:
         yield "stopped: the walk met as many nodes as it may"
 
 
@@ -169,7 +188,7 @@ def _not_found(answer: GraphAnswer) -> str:
     return f"{said}; spelled alike: {', '.join(answer.nearest)}" if answer.nearest else said
 
 
-def _fitting(levels: list[list[str]], room: int | None, answer: GraphAnswer) -> list[int]:
+def _fitting(levels: Sequence[list[str]], room: int | None, answer: GraphAnswer) -> list[int]:
     """How many lines of each level there is room for: nearer levels first, but some of each."""
     if room is None:
         return [len(rows) for rows in levels]

@@ -26,11 +26,15 @@ class Applied(NamedTuple):
 
 def applied(facts: Facts, body: FiledDefinition) -> list[Applied]:
     """The autograd functions applied in a body, in the order of the text."""
-    return [
-        Applied(definition, reference)
-        for reference in facts.inside(body)
-        for definition in function_of(facts, reference, body)
-    ]
+    kept: dict[int, list[Applied]] = facts.kept.setdefault("applied", {})
+    found = kept.get(body.id)
+    if found is None:
+        found = kept[body.id] = [
+            Applied(definition, reference)
+            for reference in facts.inside(body)
+            for definition in function_of(facts, reference, body)
+        ]
+    return found
 
 
 def function_of(facts: Facts, reference: FiledReference, body: FiledDefinition) -> list[FiledDefinition]:

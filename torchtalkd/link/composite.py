@@ -33,6 +33,13 @@ class Call(NamedTuple):
 def ends(facts: Facts, kernel: FiledDefinition) -> list[Call]:
     """The operators that a kernel's body, and its helpers in the same file, call; in the order
     of the text, each once."""
+    kept: dict[int, list[Call]] = facts.kept.setdefault("composite_ends", {})
+    if kernel.id not in kept:
+        kept[kernel.id] = _ends(facts, kernel)
+    return kept[kernel.id]
+
+
+def _ends(facts: Facts, kernel: FiledDefinition) -> list[Call]:
     found: dict[str, Call] = {}
     waiting, seen = [kernel], {kernel.id}
     while waiting:

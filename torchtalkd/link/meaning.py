@@ -18,6 +18,7 @@ from torchtalkd.link import (
     autograd,
     functions,
     members_of,
+    operators,
     seen,
     structured,
     stubs,
@@ -87,6 +88,8 @@ def _meaning(
     unknown = not facts.count(key, 1) and not facts.count(keys.op(last), 1)
     if unknown and "_" not in last and "::" not in fact.name:
         return NOTHING
+    if "::" in fact.name and _is_nobodys(facts, functions.plain(fact.name), key):
+        return _of_operator(facts, reference, scopes) or NOTHING
     applied = autograd.function_of(facts, reference, owner) if owner is not None else []
     if applied:
         methods = [m for function in applied for m in autograd.methods(facts, function, ("forward",))]
@@ -106,6 +109,43 @@ def _meaning(
         or _by_last_component(facts, key, reference, scopes)
         or NOTHING
     )
+
+
+def _is_nobodys(facts: Facts, name: str, key: str) -> bool:
+    """Whether a qualified name, as `std::max`, is that of no function, class or stub of the tree, from
+    wherever it is seen: nothing is defined so, and its qualifier is no class or other name of a namespace."""
+    kept: dict[tuple[str, str], bool] = facts.kept.setdefault("names_of_nobody", {})
+    found = kept.get((name, key))
+    if found is None:
+        qualifier, _, last = name.rpartition("::")
+        first, inner = keys.cpp(name.partition("::")[0]), keys.cpp(qualifier)
+        found = kept[name, key] = bool(
+            qualifier
+            and last != "apply"
+            and key == keys.cpp(name)
+            and not facts.of_kind(first, "alias")
+            and not any(facts.of_kind(inner, kind) for kind in ("class", "autograd_function"))
+            and not any(
+                d.fact.name == name or d.fact.name.endswith(f"::{name}") for d in facts.definitions(key)
+            )
+        )
+    return found
+
+
+def means_nothing(facts: Facts, reference: FiledReference) -> bool:
+    """Whether a reference is by a qualified name that means nothing in the tree, whoever is around it: what
+    need not be looked for then. False says nothing."""
+    fact = reference.fact
+    if "::" not in fact.name or fact.kind == "method" or keys.space(fact.key) == _MACRO:
+        return False
+    kept: dict[tuple[str, str], bool] = facts.kept.setdefault("names_of_nothing", {})
+    found = kept.get((fact.name, fact.key))
+    if found is None:
+        name = functions.plain(fact.name)
+        found = kept[fact.name, fact.key] = _is_nobodys(facts, name, fact.key) and not any(
+            operators.generated_operator(f"{scope}{name}") for scope in ("", "at::", "torch::")
+        )
+    return found
 
 
 # -- macros

@@ -39,10 +39,13 @@ def _around(facts: Facts, owner: FiledDefinition) -> list[str]:
 
 def _near(facts: Facts, reference: FiledReference) -> list[str]:
     """By the nearest definition of the file that is in a namespace."""
-    near = [
-        d
-        for d in facts.definitions_in(reference.file)
-        if d.fact.kind in ("function", "class", "stub", "structured_impl") and "::" in d.fact.name
-    ]
-    near.sort(key=lambda d: abs(d.fact.line - reference.fact.line))
-    return functions.enclosing(near[0].fact.name) if near else [""]
+    kept: dict[int, list[FiledDefinition]] = facts.kept.setdefault("in_namespaces", {})
+    there = kept.get(reference.file.id)
+    if there is None:
+        there = kept[reference.file.id] = [
+            d
+            for d in facts.definitions_in(reference.file)
+            if d.fact.kind in ("function", "class", "stub", "structured_impl") and "::" in d.fact.name
+        ]
+    near = min(there, key=lambda d: abs(d.fact.line - reference.fact.line), default=None)
+    return functions.enclosing(near.fact.name) if near is not None else [""]

@@ -96,14 +96,19 @@ def ends(
         launches = reference.fact.kind == "launch"
         yield from (e._replace(hop="launch") if launches and e.hop == "call" else e for e in exact)
     else:
-        yield from ends_by_name(view, reference, body, crowded=crowded)
+        yield from _by_name(view, meant, reference, body, crowded)
 
 
 def ends_by_name(
     view: View, reference: FiledReference, body: FiledDefinition, *, crowded: bool = False
 ) -> Iterator[Edge]:
     """What a reference in a body of C++ leads to by name alone. A macro leads to what its own body calls."""
-    meant = meaning.meaning(view, reference, body)
+    yield from _by_name(view, meaning.meaning(view, reference, body), reference, body, crowded)
+
+
+def _by_name(
+    view: View, meant: Meaning, reference: FiledReference, body: FiledDefinition, crowded: bool
+) -> Iterator[Edge]:
     if meant.sort == "stub":
         for edge in stub_edges(view, meant.name):
             yield at_reference(edge.other, "stub", edge.evidence, reference, edge.through)

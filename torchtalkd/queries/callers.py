@@ -101,9 +101,12 @@ def _references(view: View, node: FiledDefinition, crowded: bool) -> Iterator[_N
     if last == members_of.CALL and cls:
         yield from _of_key(view, keys.cpp(cls), crowded).get(node.id, ())
     if last in ("forward", "backward") and cls:
-        for named in _of_key(view, keys.cpp("apply"), crowded).get(node.id, ()):
-            if named.reference.fact.name.rpartition("::")[0].endswith(keys.cpp_last(cls)):
-                yield named
+        applied = (
+            reference
+            for reference in view.references(keys.cpp("apply"))
+            if reference.fact.name.rpartition("::")[0].endswith(keys.cpp_last(cls))
+        )
+        yield from (named for named in _meant(view, applied, crowded) if named.edge.other.id == node.id)
 
 
 class _Named(NamedTuple):
@@ -134,8 +137,11 @@ def _of_key(view: View, key: str, crowded: bool) -> Mapping[int, Sequence[_Named
 
 def _meant(view: View, references: Iterable[FiledReference], crowded: bool) -> Iterator[_Named]:
     """What references lead to, with who is around them."""
+    read = view.exact_share().read
     for reference in references:
         if reference.fact.kind not in CALLS or reference.file.role == "template":
+            continue
+        if not read and meaning.means_nothing(view, reference):
             continue
         owner = owner_of(view, reference)
         if owner is None or is_target(owner, reference):

@@ -81,12 +81,15 @@ def exact_callers(view: View, node: FiledDefinition) -> Iterator[Edge]:
 def exact_ends(view: View, reference: FiledReference, body: FiledDefinition) -> list[Edge] | None:
     """What a reference that was read by name means exactly; None where no exact one stands at its name."""
     fact = reference.fact
-    there = _tokens(view, body).get((fact.line, keys.last(fact.key)), ())
+    tokens = _tokens(view, body)
+    if not tokens:
+        return None
+    there = tokens.get((fact.line, keys.last(fact.key)), ())
     # A name as written begins with its qualifier, the compiler's token is behind that.
     column = min((one.column for one in there if one.column >= fact.column), default=-1)
     if column < 0:
         # An object that is called: its operator stands at the parenthesis.
-        there = _tokens(view, body).get((fact.line, members_of.CALL), ())
+        there = tokens.get((fact.line, members_of.CALL), ())
         column = fact.column + len(fact.name.encode())
     found = [one for one in there if one.column == column]
     return [edge for one in found for edge in _ends(view, one, body)] if found else None

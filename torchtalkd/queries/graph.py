@@ -19,7 +19,17 @@ from torchtalkd.queries.answers import Standalone, Standing, standing
 from torchtalkd.queries.callers import callers
 from torchtalkd.queries.edges import Edge, family_of
 from torchtalkd.queries.graph_starts import graph_starts
-from torchtalkd.queries.graph_walk import Bounds, Walk, Walked, down, is_python, up, walk
+from torchtalkd.queries.graph_walk import (
+    MOST_NODES,
+    MOST_PASSED,
+    Bounds,
+    Walk,
+    Walked,
+    down,
+    is_python,
+    up,
+    walk,
+)
 from torchtalkd.store.view import View
 
 MODES: Final = ("callers", "calls", "impact")
@@ -87,7 +97,7 @@ class GraphAnswer(Standalone):
     query: str
     mode: str
     depth: int
-    """Levels that were walked."""
+    """Levels that were asked for."""
     nodes: tuple[GraphNode, ...]
     """The starts, then level by level: library code before tests, what is surer first."""
     total: int
@@ -101,7 +111,9 @@ class GraphAnswer(Standalone):
     crowded: int = 0
     """Names through which the walk did not go on, as they may mean too many things."""
     stopped: bool = False
-    """Whether there were more nodes than a walk may have."""
+    """Whether there are more nodes than a walk passes."""
+    walked: int = 0
+    """The levels that were walked: fewer than `depth` where it was stopped before the next."""
     python: tuple[PythonEntry, ...] = ()
     """With the focus `full`: how Python gets to the nodes."""
     nearest: tuple[str, ...] = ()
@@ -140,12 +152,14 @@ def graph(
     walk_python: bool = False,
     focus: str = "callers",
     each_level: bool = False,
+    whole: bool = False,
 ) -> GraphAnswer:
     """The nodes around what `func` means. Read-only. `error` says what of the question is not allowed.
 
     `depth` (1 to 5) is of `impact`; with `each_level` also of the other modes, which are one step else.
     `fuzzy_all_levels` goes on through names that may mean many things, at every level. `walk_python`
     follows Python's callers at each level; a start that is of Python is followed in Python anyway.
+    A level behind more than `graph_walk.MOST_PASSED` nodes is left out unless `whole` or fuzzy.
     """
     said = GraphAnswer(func, mode, 0, (), 0, standing(view), view.exact_share())
     error = _wrong(mode, depth, focus)
@@ -158,7 +172,8 @@ def graph(
     python = walk_python or all(is_python(node) for node in starts)
     levels = depth if mode == "impact" or each_level else 1
     step = down(view) if mode == "calls" else up(view, python=python)
-    walked = walk(view, starts, step, Bounds(levels, fuzzy_all_levels, python))
+    passed = MOST_NODES if whole or fuzzy_all_levels else MOST_PASSED
+    walked = walk(view, starts, step, Bounds(levels, fuzzy_all_levels, python, passed))
     nodes, numbers = _nodes(view, walked)
     entries = tuple(_entries(view, walked, numbers)) if focus == "full" else ()
     ways = [way for node in nodes for way in node.ways]
@@ -171,6 +186,7 @@ def graph(
         ways=len(ways),
         crowded=walked.crowded,
         stopped=walked.stopped,
+        walked=walked.walked,
         python=entries,
     )
 
@@ -270,6 +286,7 @@ def as_json(answer: GraphAnswer, limit: int = 0) -> dict[str, Any]:
         "shown": len(shown) - first,
         "crowded": answer.crowded,
         "stopped": answer.stopped,
+        "walked": answer.walked,
         "python": [asdict(entry) for entry in answer.python],
         "exact": {**answer.exact._asdict(), "ways": answer.exact_ways, "of": answer.ways},
         "revision": answer.standing.revision,

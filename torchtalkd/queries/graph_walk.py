@@ -21,6 +21,9 @@ Step: TypeAlias = Callable[[FiledDefinition, bool], tuple[Edge, ...]]
 """The edges of a node, towards where the walk goes; with crowded ones, if asked."""
 MOST_NODES: Final = 20_000
 """Nodes of one walk."""
+MOST_PASSED: Final = 700
+"""Nodes that a walk goes on from, behind its first level, unless the whole is wanted: what everybody calls
+affects everything, and says no more by naming it."""
 MOST_SITES: Final = 2_000
 """References of one name that are listed though it may mean many things."""
 
@@ -43,6 +46,8 @@ class Walk:
     """Edges that were left because their name may mean too many things."""
     stopped: bool = False
     """Whether there were too many nodes."""
+    walked: int = 0
+    """The levels that were walked. Each that was is whole, unless there were more than MOST_NODES."""
 
 
 class Bounds(NamedTuple):
@@ -53,13 +58,21 @@ class Bounds(NamedTuple):
     """Through crowded names, too, at every level."""
     python: bool = True
     """To nodes of Python, too."""
+    passed: int = MOST_PASSED
+    """Nodes that it goes on from, behind the first level."""
 
 
 def walk(view: View, starts: Iterable[FiledDefinition], step: Step, bounds: Bounds) -> Walk:
     """The nodes within some levels of the starts, these at level 0. Read-only."""
     found = Walk({d.id: Walked(d, 0, ()) for d in starts})
     level = [walked.node for walked in found.met.values()]
+    passed = 0
     for depth in range(1, bounds.depth + 1):
+        passed += len(level) if depth > 1 else 0
+        if passed > bounds.passed:
+            found.stopped = True
+            return found
+        found.walked = depth
         further: dict[int, tuple[FiledDefinition, list[tuple[int, Edge]]]] = {}
         for node in level:
             for edge in step(node, bounds.fuzzy or depth == 1):
@@ -107,4 +120,8 @@ def down(view: View) -> Step:
 
 
 def _is_rare(view: View, node: FiledDefinition) -> bool:
-    return len(view.references(node.fact.key)) <= MOST_SITES
+    kept: dict[str, bool] = view.kept.setdefault("rare", {})
+    key = node.fact.key
+    if key not in kept:
+        kept[key] = len(view.references(key)) <= MOST_SITES
+    return kept[key]

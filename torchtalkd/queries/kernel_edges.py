@@ -69,9 +69,7 @@ def registered_as(view: View, binding: FiledDefinition) -> str:
 def _up_from_yaml(view: View, binding: FiledDefinition, kernel: FiledDefinition) -> Iterator[Edge]:
     """The operators of a line of yaml that names a kernel: its own, and those that delegate to it."""
     for entry in _entries(view, binding):
-        for row in trace_kernels.rows(view, entry):
-            if row.registration.id != binding.id:
-                continue
+        for row in trace_kernels.rows(view, entry, binding):
             node = packet_node(view, _packet(entry))
             for link in row.kernels if node is not None else ():
                 if link.definition.id == kernel.id and node is not None:

@@ -182,14 +182,11 @@ def _kernels(view: View, text: str, dispatch_key: str) -> Iterator[Item]:
     names = _names(view, text, ("op", "cpp"))
     seen: set[tuple[str, int, str]] = set()
     for base in names.get("op", ())[:MOST_NAMES]:
-        for family in operators.families(view, base):
-            overloads = frozenset(family.overloads)
-            for items in (kernel_items(view, family, overloads), registration_items(view, family, overloads)):
-                for item in items:
-                    place = (item.file, item.line, item.dispatch_key)
-                    if _is_kernel(item) and _of_backend(item, dispatch_key) and place not in seen:
-                        seen.add(place)
-                        yield item
+        for item in _of_operators(view, base):
+            place = (item.file, item.line, item.dispatch_key)
+            if _of_backend(item, dispatch_key) and place not in seen:
+                seen.add(place)
+                yield item
     if not dispatch_key:
         yield from _python_kernels(view, text)
     known = {(file, line) for file, line, _ in seen}
@@ -201,11 +198,28 @@ def _kernels(view: View, text: str, dispatch_key: str) -> Iterator[Item]:
                 yield item
 
 
+def _of_operators(view: View, base: str) -> list[Item]:
+    """The kernels of the operators with a name. Kept with the view: many searches come by one operator."""
+    kept: dict[str, list[Item]] = view.kept.setdefault("searched_kernels", {})
+    found = kept.get(base)
+    if found is None:
+        found = kept[base] = []
+        for family in operators.families(view, base):
+            overloads = frozenset(family.overloads)
+            for items in (kernel_items(view, family, overloads), registration_items(view, family, overloads)):
+                found.extend(item for item in items if _is_kernel(item))
+    return found
+
+
 def _python_kernels(view: View, text: str) -> Iterator[Item]:
     """Device kernels that are written in Python."""
     wanted = text.rpartition(".")[2].casefold()
-    for key in sorted(view.keys_of_kind("kernel")):
-        if keys.space(key) == _PYTHON and wanted in keys.last(key).casefold():
+    known: list[str] | None = view.kept.get("python_kernels")
+    if known is None:
+        listed = sorted(view.keys_of_kind("kernel"))
+        known = view.kept["python_kernels"] = [key for key in listed if keys.space(key) == _PYTHON]
+    for key in known:
+        if wanted in keys.last(key).casefold():
             for kernel in view.of_kind(key, "kernel"):
                 if kernel.file.role == "library":
                     yield place_of("gpu_kernel", kernel, "exact")

@@ -44,14 +44,16 @@ def kernel_items(view: View, family: Family, overloads: frozenset[str]) -> Itera
             yield from row_items(view, row)
 
 
-def rows(view: View, entry: FiledDefinition) -> list[Row]:
-    """The dispatch table of an overload as yaml says it."""
-    found = [_row(view, entry, registration) for registration in _registrations(view, entry)]
-    taken = {row.registration.fact.dispatch_key for row in found}
+def rows(view: View, entry: FiledDefinition, only: FiledDefinition | None = None) -> list[Row]:
+    """The dispatch table of an overload as yaml says it; or, of that, the row of one registration."""
+    own = _registrations(view, entry)
+    found = [_row(view, entry, r) for r in own if only is None or r.id == only.id]
+    taken = {registration.fact.dispatch_key for registration in own}
     out = operators.delegate(view, entry)
     if out is not None and out.id != entry.id:
         for registration in _registrations(view, out):
-            if registration.fact.dispatch_key not in taken:
+            wanted = only is None or registration.id == only.id
+            if wanted and registration.fact.dispatch_key not in taken:
                 row = _row(view, entry, registration, out)
                 ufunc = bool((registration.fact.detail or {}).get("ufunc"))
                 plain = any(k.definition.fact.kind == "function" for k in row.kernels)

@@ -27,6 +27,7 @@ def question(arguments: Namespace) -> Callable[[View], GraphAnswer]:
         walk_python=arguments.walk_python,
         focus=arguments.focus,
         each_level=bool(arguments.depth),
+        whole=arguments.all,
     )
 
 

@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
-from torchtalkd.frontends.graph_text import graph_text
+from torchtalkd.frontends.graph_text import graph_lines, graph_text
 from torchtalkd.frontends.mcp import paging
 from torchtalkd.frontends.mcp.affected_page import affected_page
 from torchtalkd.frontends.mcp.calls import Way, to
@@ -57,8 +57,10 @@ def _graph(view: View, given: Given) -> GraphAnswer:
 
 
 def _graph_text(answer: GraphAnswer) -> Text:
-    whole = graph_text(answer, whole=True)
-    return Text(_for_agents(whole), _for_agents(graph_text(answer, most_bytes=paging.MOST_BYTES)))
+    levels = graph_lines(answer)
+    whole = graph_text(answer, whole=True, levels=levels)
+    first = graph_text(answer, most_bytes=paging.MOST_BYTES, levels=levels)
+    return Text(_for_agents(whole), _for_agents(first))
 
 
 _TERMINAL: Final = re.compile(r"^\d+ lines not shown: --limit N, --all$")
@@ -68,8 +70,10 @@ def _for_agents(text: str) -> str:
     """Without empty lines, and without the words of the command line."""
     lines = (line for line in text.split("\n") if line.strip() and not _TERMINAL.match(line))
     said = "\n".join(lines)
-    return said.replace("(--fuzzy-all-levels goes on)", "(fuzzy_all_levels=true goes on)").replace(
-        " more: --all", " more"
+    return (
+        said.replace("(--fuzzy-all-levels goes on)", "(fuzzy_all_levels=true goes on)")
+        .replace(" more: --all", " more")
+        .replace(" (--all goes on)", "")
     )
 
 
