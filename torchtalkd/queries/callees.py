@@ -38,7 +38,8 @@ def callees(view: View, node: FiledDefinition, *, crowded: bool = False) -> tupl
 
     Names that may mean more than `edges.MOST_CANDIDATES` things are left out unless `crowded`.
     """
-    kept: dict[tuple[int, bool], tuple[Edge, ...]] = view.kept.setdefault("callees", {})
+    # Some of the edges are exact: the name says so, and they go when more is read (`store.carry`).
+    kept: dict[tuple[int, bool], tuple[Edge, ...]] = view.kept.setdefault("exact_callees", {})
     found = kept.get((node.id, crowded))
     if found is None:
         # A macro may lead to itself through others: what is asked meanwhile is without it.

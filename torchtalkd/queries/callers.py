@@ -42,7 +42,8 @@ def callers(
     With `python` also those from Python to what is no Python itself. Names that may mean more than
     `edges.MOST_CANDIDATES` things are left out unless `crowded`.
     """
-    kept: dict[tuple[int, bool, bool], tuple[Edge, ...]] = view.kept.setdefault("callers", {})
+    # Some of the edges are exact: the name says so, and they go when more is read (`store.carry`).
+    kept: dict[tuple[int, bool, bool], tuple[Edge, ...]] = view.kept.setdefault("exact_callers", {})
     asked = (node.id, python, crowded)
     found = kept.get(asked)
     if found is None:
@@ -124,7 +125,7 @@ _MOST_KEPT: Final = 50_000
 def _of_key(view: View, key: str, crowded: bool) -> Mapping[int, Sequence[_Named]]:
     """What each reference with a key means, by the id of what is meant. Kept with the view: overloads, the
     functions of several namespaces and an operator's kernels are all asked for by one key."""
-    kept: dict[tuple[str, bool], dict[int, list[_Named]]] = view.kept.setdefault("named_by_key", {})
+    kept: dict[tuple[str, bool], dict[int, list[_Named]]] = view.kept.setdefault("exact_named_by_key", {})
     found = kept.get((key, crowded))
     if found is None:
         if sum(map(len, kept.values())) > _MOST_KEPT:
