@@ -143,7 +143,7 @@ def _of_key(view: View, key: str, crowded: bool) -> dict[int, list[_Said]]:
     kept: dict[tuple[str, bool], dict[int, list[_Said]]] = view.kept.setdefault("meant by key", {})
     found = kept.get((key, crowded))
     if found is None:
-        if sum(map(len, kept.values())) > _MOST_KEPT:
+        if len(kept) >= _MOST_KEPT:
             kept.clear()
         found = kept[key, crowded] = {}
         for said in _meant(view, view.references(key), crowded):
@@ -151,8 +151,8 @@ def _of_key(view: View, key: str, crowded: bool) -> dict[int, list[_Said]]:
     return found
 
 
-_MOST_KEPT: Final = 50_000
-"""Ends, above which what the keys mean is looked up anew."""
+_MOST_KEPT: Final = 300
+"""Keys, above which what they mean is looked up anew: hundreds of ends each."""
 
 
 def _from(
