@@ -118,8 +118,8 @@ class _Named(NamedTuple):
     edge: Edge
 
 
-_MOST_KEPT: Final = 50_000
-"""Nodes, above which what keys mean is looked up anew."""
+_MOST_KEPT: Final = 300
+"""Keys, above which what they mean is looked up anew: hundreds of ends each."""
 
 
 def _of_key(view: View, key: str, crowded: bool) -> Mapping[int, Sequence[_Named]]:
@@ -128,7 +128,7 @@ def _of_key(view: View, key: str, crowded: bool) -> Mapping[int, Sequence[_Named
     kept: dict[tuple[str, bool], dict[int, list[_Named]]] = view.kept.setdefault("exact_named_by_key", {})
     found = kept.get((key, crowded))
     if found is None:
-        if sum(map(len, kept.values())) > _MOST_KEPT:
+        if len(kept) >= _MOST_KEPT:
             kept.clear()
         found = kept[key, crowded] = {}
         for named in _meant(view, view.references(key), crowded):
