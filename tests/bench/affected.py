@@ -41,9 +41,7 @@ def kernels(view: View, packet: str) -> list[FiledDefinition]:
     family = operators.family(view, packet)
     overloads = family.entries if family is not None else ()
     names = {entry.fact.name for entry in overloads}
-    names |= {
-        found.fact.name for entry in overloads if (found := operators.delegate(view, entry)) is not None
-    }
+    names |= {out.fact.name for entry in overloads if (out := operators.delegate(view, entry)) is not None}
     found: dict[int, FiledDefinition] = {}
     for definition in view.definitions(keys.op(packet)):
         key = definition.fact.dispatch_key
