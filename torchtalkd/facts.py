@@ -7,7 +7,7 @@ block and a Python `def` all come out as these two.
 
 Facts of one file never mention another file by anything but a key (see
 `torchtalkd.keys`), so replacing the rows of one file is the whole of an
-incremental update. The tests are `tests/test_facts.py` and the cases in
+incremental update. The tests are the cases in
 `tests/cases`.
 """
 

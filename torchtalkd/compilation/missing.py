@@ -2,7 +2,7 @@
 
 Counted from the `#include` facts, both branches of each `#if` taken, so a count is the most that it can be: a
 header of another system stands in a branch that is never taken. What a compiler really misses is known where
-units were read. Asks the disk whether files are there. The tests are in `tests/test_missing_headers.py`.
+units were read. Asks the disk whether files are there. The tests are in `tests/test_compile_status.py`.
 """
 
 from __future__ import annotations

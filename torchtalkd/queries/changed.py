@@ -1,7 +1,7 @@
 """From changed lines to what changed: functions of every language, entries, macros, tables, the build.
 
 Lines that are only comments or blank change nothing. What a change takes away is found by the names in the
-old lines: who still refers to them is affected. The tests are in `tests/test_changed.py`.
+old lines: who still refers to them is affected. The tests are in `tests/test_affected.py`.
 """
 
 from __future__ import annotations

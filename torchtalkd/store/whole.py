@@ -1,7 +1,7 @@
 """Facts of a revision, row by row, for a question that is about the whole tree.
 
 A view gives facts as objects, one question at a time; a million of them would cost ten seconds. What is
-read here stays in the rows' own form. Read-only, and kept nowhere. The tests are in `tests/test_runs.py`.
+read here stays in the rows' own form. Read-only, and kept nowhere. The tests are in `tests/test_affected.py`.
 """
 
 from __future__ import annotations
