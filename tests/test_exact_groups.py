@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from torchtalkd.compilation.closure import ANY
+from torchtalkd.compilation.reaching import members
 from torchtalkd.engine.exact_certain import holds, read_text
-from torchtalkd.engine.exact_closure import ANY, Closures, closures, members
+from torchtalkd.engine.exact_closure import Closures, closures
 from torchtalkd.engine.exact_groups import groups
 
 NAMES = ["a.cpp", "b.cpp", "c.cpp", "all.h", "deep.h", "own.h", "bare.h"]

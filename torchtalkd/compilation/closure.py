@@ -12,6 +12,8 @@ import posixpath
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
+from torchtalkd.compilation.reaching import closed, members
+
 ANY: Final = "*"
 """How the facts write an include whose file a macro names: it may be any."""
 
@@ -29,7 +31,7 @@ class Closures:
         """The file with all that it may take in, paths as they were given. Whoever takes in what a macro
         names may take in anything: that is not listed here, see `is_open`."""
         mask = self._masks.get(path, 0)
-        return frozenset(self._paths[number] for number in _bits(mask & (self._any - 1))) | {path}
+        return frozenset(self._paths[number] for number in members(mask & (self._any - 1))) | {path}
 
     def is_open(self, path: str) -> bool:
         """Whether it may take in files that nobody can name."""
@@ -63,23 +65,24 @@ def closures(includes: Mapping[str, Collection[str]], folders: Collection[str]) 
     no path of `includes` is a header of somebody else, or not there."""
     paths = list(includes)
     numbers = {path: number for number, path in enumerate(paths)}
-    any_bit = 1 << len(paths)
+    # A node that leads nowhere stands for what nobody can name.
+    anything = len(paths)
     meant: dict[str, tuple[int, ...]] = {}
-    edges: list[list[int]] = []
-    own = [0] * len(paths)
+    edges: dict[int, frozenset[int]] = {}
     for number, path in enumerate(paths):
         near = posixpath.dirname(path)
         to: list[int] = []
         for name in includes[path]:
             if name == ANY:
-                own[number] |= any_bit
+                to.append(anything)
                 continue
             if name not in meant:
                 meant[name] = tuple(_found(name, folders, numbers))
             to += meant[name]
             to += _found(name, (near,), numbers)
-        edges.append(to)
-    return Closures(paths, dict(zip(paths, _reached(edges, own), strict=True)), any_bit)
+        edges[number] = frozenset(to)
+    found = closed(range(anything + 1), edges)
+    return Closures(paths, {path: found[number] for path, number in numbers.items()}, 1 << anything)
 
 
 def _found(name: str, folders: Iterable[str], numbers: Mapping[str, int]) -> Iterator[int]:
@@ -88,68 +91,3 @@ def _found(name: str, folders: Iterable[str], numbers: Mapping[str, int]) -> Ite
         number = numbers.get(posixpath.normpath(path) if "./" in path or "//" in path else path)
         if number is not None:
             yield number
-
-
-def _reached(edges: Sequence[Sequence[int]], own: Sequence[int]) -> list[int]:
-    """For each node the set of all that it reaches, itself with it, as an integer: Tarjan's strongly
-    connected components, which come after all that they lead to, without recursion."""
-    masks: list[int] = [0] * len(edges)
-    order = [-1] * len(edges)
-    low = [0] * len(edges)
-    done = [False] * len(edges)
-    stack: list[int] = []
-    count = 0
-    for start in range(len(edges)):
-        if order[start] >= 0:
-            continue
-        order[start] = low[start] = count
-        count += 1
-        stack.append(start)
-        work = [(start, iter(edges[start]))]
-        while work:
-            node, rest = work[-1]
-            for other in rest:
-                if order[other] < 0:
-                    order[other] = low[other] = count
-                    count += 1
-                    stack.append(other)
-                    work.append((other, iter(edges[other])))
-                    break
-                if not done[other]:
-                    low[node] = min(low[node], order[other])
-            else:
-                work.pop()
-                if work:
-                    low[work[-1][0]] = min(low[work[-1][0]], low[node])
-                if low[node] == order[node]:
-                    _close(node, stack, edges, own, masks, done)
-    return masks
-
-
-def _close(
-    top: int,
-    stack: list[int],
-    edges: Sequence[Sequence[int]],
-    own: Sequence[int],
-    masks: list[int],
-    done: list[bool],
-) -> None:
-    """One component is complete: all of it reaches the same."""
-    members: list[int] = []
-    while not members or members[-1] != top:
-        members.append(stack.pop())
-    mask = 0
-    for member in members:
-        mask |= own[member] | 1 << member
-        for other in set(edges[member]):
-            mask |= masks[other]
-    for member in members:
-        masks[member] = mask
-        done[member] = True
-
-
-def _bits(mask: int) -> Iterator[int]:
-    while mask:
-        lowest = mask & -mask
-        yield lowest.bit_length() - 1
-        mask ^= lowest

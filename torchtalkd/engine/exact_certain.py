@@ -14,7 +14,8 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from torchtalkd.compilation.plain_files import plain_bytes
-from torchtalkd.engine.exact_closure import MOST_BYTES, Closures, closed
+from torchtalkd.compilation.reaching import closed
+from torchtalkd.engine.exact_closure import MOST_BYTES, Closures
 from torchtalkd.engine.exact_known import Known
 from torchtalkd.parse.cpp_text import directives, guard_at
 from torchtalkd.store.exact_rows import mask

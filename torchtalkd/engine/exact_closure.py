@@ -16,12 +16,12 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from torchtalkd.compilation.closure import ANY
 from torchtalkd.compilation.plain_files import plain_bytes
+from torchtalkd.compilation.reaching import closed
 
 MOST_BYTES: Final = 32 << 20
 """Of a text that is looked into."""
-ANY: Final = "*"
-"""How the facts write an include whose file a macro names."""
 _INCLUDE: Final = re.compile(
     rb"^[ \t]*#[ \t]*(?:include(?:_next)?|import)[ \t]*[<\"]([^>\"\n]+)[>\"]", re.MULTILINE
 )
@@ -86,75 +86,6 @@ def closures(
         wanted |= 1 << number
     anything = frozenset(number for number, bits in seen.items() if bits & wanted) if wanted else frozenset()
     return Closures(numbers, direct, seen, first, anything)
-
-
-def closed(numbers: Iterable[int], direct: Mapping[int, frozenset[int]]) -> dict[int, int]:
-    """What each may see, itself among it, by Tarjan's components: these come out behind all they lead to."""
-    order: dict[int, int] = {}
-    low: dict[int, int] = {}
-    stack: list[int] = []
-    on_stack: set[int] = set()
-    found: dict[int, int] = {}
-    for start in numbers:
-        if start in order:
-            continue
-        work = [(start, iter(direct.get(start, ())))]
-        order[start] = low[start] = len(order)
-        stack.append(start)
-        on_stack.add(start)
-        while work:
-            node, following = work[-1]
-            for other in following:
-                if other not in order:
-                    order[other] = low[other] = len(order)
-                    stack.append(other)
-                    on_stack.add(other)
-                    work.append((other, iter(direct.get(other, ()))))
-                    break
-                if other in on_stack:
-                    low[node] = min(low[node], order[other])
-            else:
-                work.pop()
-                if work:
-                    low[work[-1][0]] = min(low[work[-1][0]], low[node])
-                if low[node] == order[node]:
-                    _close(node, stack, on_stack, direct, found)
-    return found
-
-
-def _close(
-    node: int,
-    stack: list[int],
-    on_stack: set[int],
-    direct: Mapping[int, frozenset[int]],
-    closed: dict[int, int],
-) -> None:
-    members = []
-    while True:
-        member = stack.pop()
-        on_stack.discard(member)
-        members.append(member)
-        if member == node:
-            break
-    bits = 0
-    for member in members:
-        bits |= 1 << member
-        for other in direct.get(member, ()):
-            bits |= closed.get(other, 0)
-    for member in members:
-        closed[member] = bits
-
-
-def members(bits: int) -> list[int]:
-    """The numbers in a set, in order."""
-    # Through its digits: taking bits off a long number one by one copies it each time.
-    digits = bin(bits)[:1:-1]
-    found = []
-    at = digits.find("1")
-    while at >= 0:
-        found.append(at)
-        at = digits.find("1", at + 1)
-    return found
 
 
 class Generated(NamedTuple):

@@ -14,7 +14,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
-from torchtalkd.engine.exact_closure import Closures, members
+from torchtalkd.compilation.reaching import members
+from torchtalkd.engine.exact_closure import Closures
 
 BUILD: Final = 3.0
 """What a byte costs in a precompiled header, which is then written and read, against one in a unit."""

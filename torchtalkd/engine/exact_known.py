@@ -16,8 +16,9 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from torchtalkd.compilation import Commands, Unit, leading_to_special
+from torchtalkd.compilation.reaching import members
 from torchtalkd.compilation.report import include_folders_of
-from torchtalkd.engine.exact_closure import Closures, Generated, closures, members
+from torchtalkd.engine.exact_closure import Closures, Generated, closures
 from torchtalkd.facts import File
 from torchtalkd.store.exact_rows import mask
 from torchtalkd.store.view import View

@@ -16,9 +16,10 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any, Final
 
+from torchtalkd.compilation.reaching import members
 from torchtalkd.compilation.values import BESIDE
 from torchtalkd.engine.exact_certain import Certain
-from torchtalkd.engine.exact_closure import Closures, members
+from torchtalkd.engine.exact_closure import Closures
 from torchtalkd.engine.exact_groups import Group, groups
 from torchtalkd.engine.exact_known import Known
 

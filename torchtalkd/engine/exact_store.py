@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from torchtalkd.engine.exact_closure import members
+from torchtalkd.compilation.reaching import members
 from torchtalkd.engine.exact_join import filed, joined
 from torchtalkd.engine.exact_stale import Item
 from torchtalkd.readings import Diagnostic, ExactBody, ExactSite, ExactTarget, ExactUnit
