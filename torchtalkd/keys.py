@@ -59,6 +59,18 @@ def without_template_arguments(name: str) -> str:
     return name
 
 
+def before_template_arguments(text: str) -> str:
+    """A text without the template arguments that it ends in: `…; ns::f<T, true>` → `…; ns::f`."""
+    text = text.rstrip()
+    if text.endswith(">"):
+        depth = 0
+        for at in range(len(text) - 1, -1, -1):
+            depth += (text[at] == ">") - (text[at] == "<")
+            if depth == 0:
+                return text[:at].rstrip()
+    return text
+
+
 class OperatorName(NamedTuple):
     """`namespace::base.overload`; namespace '' when none is written."""
 

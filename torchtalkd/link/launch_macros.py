@@ -78,15 +78,7 @@ _FEW: Final = 6
 
 def _called(text: str) -> str:
     """The name that a text ends in, template arguments left out: `…; ns::f<T, true>` → ns::f."""
-    text = text.rstrip()
-    if text.endswith(">"):
-        depth = 0
-        for at in range(len(text) - 1, -1, -1):
-            depth += (text[at] == ">") - (text[at] == "<")
-            if depth == 0:
-                text = text[:at].rstrip()
-                break
-    found = _NAME.search(text)
+    found = _NAME.search(keys.before_template_arguments(text))
     return found[0] if found else ""
 
 

@@ -121,15 +121,7 @@ def _launched(body: str) -> list[str]:
     """The names that a macro launches: `f<T><<<grid, block>>>(x)` is one of f."""
     found: dict[str, None] = {}
     for part in body.split("<<<")[:-1]:
-        text = part.rstrip()
-        if text.endswith(">"):
-            depth = 0
-            for at in range(len(text) - 1, -1, -1):
-                depth += (text[at] == ">") - (text[at] == "<")
-                if depth == 0:
-                    text = text[:at].rstrip()
-                    break
-        name = _LAST_NAME.search(text)
+        name = _LAST_NAME.search(keys.before_template_arguments(part))
         if name is not None:
             found.setdefault(name[0])
     return list(found)
