@@ -350,3 +350,22 @@ def test_the_json_says_all_of_it(view: View) -> None:
     assert (found["selected"], found["total"], found["everything"]) == (3, 7, [])
     assert {test["file"] for test in found["tests"]} == {f"test/{name}" for name in RELU}
     assert all(test["why"] and test["certainty"] in ("certain", "possible") for test in found["tests"])
+
+
+def test_each_way_is_one_that_its_test_goes() -> None:
+    """A way leads through no class that only another test file has, however short that would be."""
+    step = "class {0}:\n    def step(self):\n        {1}\n\n"
+    sources = SOURCES | {
+        "test/test_short.py": "import torch\n\n"
+        + step.format("Short", "torch.relu(1)")
+        + "def test_it(x):\n    Short()\n    x.step()\n",
+        "test/test_long.py": "import torch\n\n"
+        + "def third():\n    torch.relu(1)\n\ndef second():\n    third()\n\n"
+        + step.format("Long", "second()")
+        + "def test_it(x):\n    Long()\n    x.step()\n",
+    }
+    answer = affected(view_of_sources(sources), ["at::native::relu"])
+    ways = {test.file: test.why for test in answer.tests}
+    assert "test.test_short.Short.step" in ways["test/test_short.py"]
+    assert not any("Short" in hop for hop in ways["test/test_long.py"])
+    assert any("third" in hop for hop in ways["test/test_long.py"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from torchtalkd.frontends.counted import counted
 from torchtalkd.queries.affected import AffectedAnswer
 from torchtalkd.queries.affected_tests import AffectedTest
 
@@ -42,7 +43,7 @@ def affected_text(answer: AffectedAnswer, *, whole: bool = False) -> str:
             lines.append(f"{len(cpp) - most} more of C++: --all")
     lines += [f"note: {note}" for note in answer.notes[: None if whole else 5]]
     if answer.standing.waiting:
-        lines.append(f"{answer.standing.waiting} files are waiting to be read")
+        lines.append(f"{counted(answer.standing.waiting, 'file')} still to be read")
     return "\n".join(lines)
 
 

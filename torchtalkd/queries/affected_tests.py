@@ -13,8 +13,8 @@ from typing import Final
 from torchtalkd import keys
 from torchtalkd.facts import FiledDefinition
 from torchtalkd.link.test_functions import as_test
-from torchtalkd.queries.affected_walk import Reached, Step
-from torchtalkd.queries.affected_ways import Back, back, leading, way
+from torchtalkd.queries.affected_walk import Goal, Reached, Step
+from torchtalkd.queries.affected_ways import back, leading, way
 from torchtalkd.queries.graph import name_of
 from torchtalkd.queries.runs.table import Runs
 from torchtalkd.store.rows import ID_BITS
@@ -59,7 +59,7 @@ def selected(view: View, table: Runs, reached: Reached, changed: Iterable[str]) 
             why = (f"it imports {imports[0]}",) if imports else (unseen,)
             found[file.path] = AffectedTest(file.path, "possible", (), why)
             continue
-        names, certain = _words(view, table, reached, walked, first)
+        names, certain = _words(view, table, reached, way(walked, first, numbers[file.id]))
         tests = by_file.get(file.id, ()) if certain else ()
         found[file.path] = AffectedTest(file.path, "certain" if certain else "possible", tests, names)
     return [found[path] for path in sorted(found)]
@@ -79,14 +79,14 @@ def cpp_tests(view: View, reached: Reached) -> list[AffectedTest]:
 
 
 def _words(
-    view: View, table: Runs, reached: Reached, walked: Back, first: int
+    view: View, table: Runs, reached: Reached, walked: tuple[list[int], Goal]
 ) -> tuple[tuple[str, ...], bool]:
     """The way from a node of a test file, in words, and whether each step means one thing."""
-    nodes = way(walked, first)
+    nodes, goal = walked
     certain = True
     words: list[str] = []
     for node in nodes:
-        label = table.labels.get(node, "")
+        label = table.labels.get(node)
         if label.startswith((".", "a list")):
             certain = False
         definition = view.definition(table.owners[node]) if table.owners[node] else None
@@ -94,7 +94,6 @@ def _words(
             label = definition.fact.name
         if label and (not words or words[-1] != label):
             words.append(label)
-    goal = walked.goal[nodes[-1]]
     above = list(_above(view, reached, goal.at))
     certain = certain and all(
         step.edge is None or step.edge.evidence != "candidate" for step in _steps(reached, goal.at)

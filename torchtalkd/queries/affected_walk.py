@@ -151,7 +151,7 @@ def _device(view: View, edge: Edge) -> str:
 def _note(view: View, table: Runs, found: Reached, node: FiledDefinition, mask: int) -> None:
     """Adds the tests that come in at a node."""
     family = family_of(view, node)
-    at = table.operators.get(family.name, -1) if family is not None else table.definitions.get(node.id, -1)
+    at = table.operators.get(family.name, -1) if family is not None else table.definitions.get(node.id)
     if at < 0 and family is None:
         at = table.wrapped.get(keys.last(node.fact.key), -1)
     if at >= 0:
@@ -169,7 +169,7 @@ def _onwards(
     python = node.file.language == "python" or node.fact.kind == "python_binding"
     if python or family is not None:
         at = (
-            table.operators.get(family.name, -1) if family is not None else table.definitions.get(node.id, -1)
+            table.operators.get(family.name, -1) if family is not None else table.definitions.get(node.id)
         )
         for packet, registry in _ruled(table, at):
             operator = packet_node(view, packet)
@@ -270,7 +270,7 @@ def _by_function(table: Runs) -> dict[int, list[tuple[str, int]]]:
         for packet, rules in table.rules.items():
             for _, function, registry in rules:
                 node = table.definitions.get(function)
-                if node is not None:
+                if node >= 0:
                     known.setdefault(node, []).append((packet, registry))
     return known
 

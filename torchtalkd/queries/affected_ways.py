@@ -14,54 +14,75 @@ from torchtalkd.queries.runs.table import Runs
 from torchtalkd.store.rows import ID_BITS
 
 
+class Hop(NamedTuple):
+    """How some test files go on from a node."""
+
+    bits: int
+    """Which test files."""
+    after: int
+    """The next node; -1 at a goal."""
+    goal: Goal
+
+
 class Back(NamedTuple):
     """The walk back."""
 
-    after: dict[int, int]
-    """A node → the next one on the way to a goal; a goal → -1."""
-    goal: dict[int, Goal]
-    """The goals that were walked from, by node."""
+    hops: dict[int, list[Hop]]
+    """Of each node that was met; no test file goes on by two of them."""
     first: dict[int, int]
     """Id of a test file → the node in it that is nearest to a goal."""
 
 
 def back(table: Runs, goals: Iterable[Goal], bits: int) -> Back:
-    """The shortest ways of some test files (`bits`) to any of the goals."""
-    found = Back({}, {}, {})
-    waiting: deque[int] = deque()
-    met = 0
+    """The shortest ways of some test files (`bits`) to any of the goals. Each node of a way is one that the
+    test file reaches: not the `forward` of a class that only another test file has."""
+    found = Back({}, {})
+    hops, first = found.hops, found.first
+    seen: dict[int, int] = {}
+    waiting: deque[tuple[int, int, Goal]] = deque()
+    left = 0
     for goal in goals:
-        here = table.bits(goal.node) & goal.mask & bits
-        if here and goal.node not in found.after:
-            found.after[goal.node] = -1
-            found.goal[goal.node] = goal
-            waiting.append(goal.node)
-            met |= here
+        here = table.bits(goal.node) & goal.mask & bits & ~seen.get(goal.node, 0)
+        if here:
+            seen[goal.node] = seen.get(goal.node, 0) | here
+            hops.setdefault(goal.node, []).append(Hop(here, -1, goal))
+            waiting.append((goal.node, here, goal))
+            left |= here
     # Only these can be met: what came in otherwise has no way in the table.
-    wanted = {file.id for file in table.files(met)}
-    after, owners, sets, which = found.after, table.owners, table.sets, table.which
+    numbers = {file.id: number for number, file in enumerate(table.tests) if left >> number & 1}
+    owners, sets, which = table.owners, table.sets, table.which
     before, begins, meets = table.before, table.begins, table.meets
-    # Many nodes share few sets of test files, which are long numbers.
-    leads = [bool(some & bits) for some in sets]
-    while waiting and len(found.first) < len(wanted):
-        node = waiting.popleft()
-        file = owners[node] >> ID_BITS
-        if file in wanted and file not in found.first:
-            found.first[file] = node
-        others: Iterable[int] = before[begins[node] : begins[node + 1]]
-        if node in meets:
-            others = [*others, *_met(table, node, bits, after)]
-        for other in others:
-            if other not in after and leads[which[other]]:
-                after[other] = node
-                waiting.append(other)
+    while waiting and left:
+        node, live, goal = waiting.popleft()
+        live &= left
+        number = numbers.get(owners[node] >> ID_BITS, -1)
+        if number >= 0 and live >> number & 1:
+            first[table.tests[number].id] = node
+            left &= ~(1 << number)
+            live &= left
+        if not live:
+            continue
+        for other in before[begins[node] : begins[node + 1]]:
+            new = live & sets[which[other]]
+            if new:
+                new &= ~seen.get(other, 0)
+                if new:
+                    seen[other] = seen.get(other, 0) | new
+                    hops.setdefault(other, []).append(Hop(new, node, goal))
+                    waiting.append((other, new, goal))
+        for one, other in meets.of(node):
+            new = live & sets[which[one]] & sets[which[other]] & ~seen.get(one, 0)
+            if new:
+                seen[one] = seen.get(one, 0) | new
+                hops.setdefault(one, []).append(Hop(new, node, goal))
+                waiting.append((one, new, goal))
     return found
 
 
 def _met(table: Runs, node: int, bits: int, known: Container[int]) -> Iterator[int]:
     """The nodes of which both they and what they meet are reached by some test files, but the known ones."""
     sets, which = table.sets, table.which
-    for one, other in table.meets[node]:
+    for one, other in table.meets.of(node):
         if one not in known and sets[which[one]] & sets[which[other]] & bits:
             yield one
 
@@ -82,20 +103,19 @@ def leading(
         node = waiting.pop()
         if stop(node):
             continue
-        others: Iterable[int] = before[begins[node] : begins[node + 1]]
-        if node in table.meets:
-            others = [*others, *_met(table, node, bits, found)]
-        for other in others:
+        for other in (*before[begins[node] : begins[node + 1]], *_met(table, node, bits, found)):
             if other not in found and leads[which[other]]:
                 found.add(other)
                 waiting.append(other)
     return frozenset(found)
 
 
-def way(found: Back, node: int) -> list[int]:
-    """The nodes from one to the goal, both included."""
+def way(found: Back, node: int, number: int) -> tuple[list[int], Goal]:
+    """The nodes from one to the goal, both included, as the test file with a number goes; and the goal."""
     way = []
-    while node >= 0:
+    while True:
         way.append(node)
-        node = found.after[node]
-    return way
+        hop = next(hop for hop in found.hops[node] if hop.bits >> number & 1)
+        if hop.after < 0:
+            return way, hop.goal
+        node = hop.after

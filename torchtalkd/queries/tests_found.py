@@ -116,7 +116,8 @@ def _groups(entries_: int, hits: list[Hit], more_named: int, more_referring: int
     if more_referring:
         counted["by reference or method"] = more_referring
     said = [f"{n} {what}" for what, n in counted.items()]
-    return (*([f"{entries_} entries"] if entries_ else []), *said)
+    listed = f"{entries_} {'entry' if entries_ == 1 else 'entries'}"
+    return (*([listed] if entries_ else []), *said)
 
 
 def _item(view: View, hit: Hit) -> TestItem:

@@ -26,7 +26,13 @@ class Defined(NamedTuple):
     scope: int
     """The id of the definition around it; -1 for none."""
     declares: bool
-    detail: dict[str, Any] | None
+    said: str
+    """Its `detail` as JSON; '' for none."""
+
+    @property
+    def detail(self) -> dict[str, Any]:
+        """What only its kind has."""
+        return json.loads(self.said) if self.said else {}
 
     @property
     def file(self) -> int:
@@ -59,21 +65,24 @@ _IN_FILES: Final = "id >> {bits} IN (SELECT value FROM json_each(?))"
 def defined(view: View, files: Collection[int], kinds: Collection[str]) -> Iterator[Defined]:
     """The definitions and declarations of some files, and those of some kinds of all files."""
     where = f"{_IN_FILES.format(bits=ID_BITS)} OR kind IN (SELECT value FROM json_each(?))"
-    read = json.loads
     for number, key, name, kind, scope, flags, detail in view._db.execute(
         f"SELECT id, key, name, kind, scope, flags, detail FROM definition WHERE {where}",
         (json.dumps(list(files)), json.dumps(list(kinds))),
     ):
         around = number & ~LAST_ORDINAL | scope if scope >= 0 else -1
-        yield Defined(number, key, name, kind, around, bool(flags & 1), read(detail) if detail else None)
+        yield Defined(number, key, name, kind, around, bool(flags & 1), detail or "")
 
 
-def mentioned(view: View, files: Collection[int]) -> Iterator[Mentioned]:
-    """The references of some files that are no targets, by file."""
+def mentioned(
+    view: View, files: Collection[int], kinds: Collection[str] = (), without: Collection[str] = ()
+) -> Iterator[Mentioned]:
+    """The references of some files that are no targets, by file: those of some kinds, or of all but some."""
     swapped = sys.byteorder == "big"
+    which = f"kind {'' if kinds else 'NOT '}IN (SELECT value FROM json_each(?))"
+    where = f"{which} AND {_IN_FILES.format(bits=ID_BITS)}"
     for number, key, name, kind, sites in view._db.execute(
-        f"SELECT id, key, name, kind, sites FROM reference WHERE {_IN_FILES.format(bits=ID_BITS)}",
-        (json.dumps(list(files)),),
+        f"SELECT id, key, name, kind, sites FROM reference WHERE {where}",
+        (json.dumps(list(kinds or without)), json.dumps(list(files))),
     ):
         places = array("I")
         places.frombytes(sites)

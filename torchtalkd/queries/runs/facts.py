@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import Final
@@ -19,6 +19,7 @@ FRAMEWORKS: Final = ("unittest", "pytest")
 """What imports one of these is made for tests."""
 MOCKS: Final = "unittest.mock"
 """A library patches with it, too."""
+_IMPORTING: Final = ("import", "star", "base")
 _KINDS: Final = ("python_binding", "operator", "schema")
 
 
@@ -32,13 +33,29 @@ class Tree:
     definitions: dict[int, Defined]
     targets: dict[int, list[tuple[str, str]]]
     """A binding's id → (key, name) of what it refers to."""
-    mentions: list[Mentioned]
+    imports: list[Mentioned]
+    """What Python files import and what their classes derive from."""
     supporting: set[int]
     """Files that are made for tests: tests themselves, and what imports a test framework."""
     node_of: dict[int, int] = field(default_factory=dict)
     """A definition's id → its node."""
     named: dict[tuple[str, str], int] = field(default_factory=dict)
     """(sort of name, name) → the node of what only has a name."""
+
+    def uses(self) -> Iterator[Mentioned]:
+        """What Python files call and name. Read from the store each time: there are a million."""
+        yield from whole.mentioned(self.view, self._files("python"), without=(*_IMPORTING, "holds"))
+
+    def template_uses(self) -> Iterator[Mentioned]:
+        """What templates call and name."""
+        yield from whole.mentioned(self.view, self._files(), without=_IMPORTING)
+
+    def _files(self, language: str = "") -> list[int]:
+        """The files of a language, or the templates of others."""
+        files = self.files.values()
+        if language:
+            return [file.id for file in files if file.language == language]
+        return [file.id for file in files if file.role == "template" and file.language != "python"]
 
     def node(self, definition: int) -> int:
         """The node of a definition."""
@@ -93,12 +110,12 @@ def read(view: View) -> Tree:
     for owner, key, name in whole.targeted(view):
         if owner in definitions:
             targets.setdefault(owner, []).append((key, name))
-    mentions = list(whole.mentioned(view, wanted))
+    imports = list(whole.mentioned(view, wanted, _IMPORTING))
     supporting = {file.id for file in files.values() if file.role == "test"}
-    for mention in mentions:
+    for mention in imports:
         if mention.kind == "import" and _is_framework(mention.name):
             supporting.add(mention.file)
     for owner, found in targets.items():
         if definitions[owner].kind == "alias" and any(_is_framework(name) for _, name in found):
             supporting.add(owner >> ID_BITS)
-    return Tree(view, Graph(), files, definitions, targets, mentions, supporting)
+    return Tree(view, Graph(), files, definitions, targets, imports, supporting)

@@ -36,13 +36,13 @@ def imports(tree: Tree, names: Names, tests: Sequence[File]) -> dict[int, int]:
             modules[name] = files
         return modules[name]
 
-    for mention in tree.mentions:
+    for mention in tree.imports:
         if mention.kind in ("import", "star"):
             for file in taken(mention.name):
                 graph.edge(of(mention.file), of(file))
     for owner, targets in tree.targets.items():
         definition = tree.definitions[owner]
-        if definition.kind == "alias" and (definition.detail or {}).get("import"):
+        if definition.kind == "alias" and definition.detail.get("import"):
             for _, name in targets:
                 for file in taken(name):
                     graph.edge(of(definition.file), of(file))

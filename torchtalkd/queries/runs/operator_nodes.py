@@ -74,7 +74,7 @@ def _add_functionalized(tree: Tree, names: Names) -> None:
     for name in tree.view.rules.tests.functionalizing:
         tree.graph.edge(names.node(name), functionalizing)
     for definition in list(tree.definitions.values()) if functionalizing >= 0 else ():
-        if definition.kind != "operator" or _COPY not in ((definition.detail or {}).get("tags") or ()):
+        if definition.kind != "operator" or _COPY not in (definition.detail.get("tags") or ()):
             continue
         packet = tree.packet(definition.name)
         view = tree.name("operator", packet.removesuffix("_copy"))
@@ -112,7 +112,7 @@ def _is_class(tree: Tree, names: Names, binding: Defined, name: str) -> bool:
     if ".classes." in name or names.classes(name):
         return True
     return any(
-        d.kind == "class" or (d.kind == "python_binding" and bool((d.detail or {}).get("class")))
+        d.kind == "class" or (d.kind == "python_binding" and bool(d.detail.get("class")))
         for d in names.by_name.get(name, ())
     )
 
@@ -129,7 +129,7 @@ def _add_templates(tree: Tree, operators: Operators) -> None:
                 tree.graph.edge(node, tree.node(body))
             if name not in bodies:
                 operators.run(node, name.removeprefix(_WRAPPED))
-    for mention in tree.mentions:
+    for mention in tree.template_uses():
         if keys.space(mention.key) != keys.space(keys.cpp("")):
             continue
         last = keys.last(mention.key)
@@ -150,7 +150,7 @@ def _entry(tree: Tree, names: Names, operators: Operators, definition: Defined) 
     """An entry of OpInfo and kin: held by a variable of its module."""
     graph, node = tree.graph, tree.node(definition.id)
     module = tree.module(definition)
-    detail = definition.detail or {}
+    detail = definition.detail
     if module.kind == "module":
         graph.edge(names.variables(module), node)
         if detail.get("list"):

@@ -31,7 +31,7 @@ class Classes:
                 if around is not None and around.kind == "class":
                     own = self.methods.setdefault(around.id, {})
                     own.setdefault(keys.last(definition.key), []).append(definition.id)
-        for mention in tree.mentions:
+        for mention in tree.imports:
             if mention.kind != "base" or keys.space(mention.key) != _PY:
                 continue
             bases = [d.id for d in names.classes(mention.name)]
@@ -96,5 +96,5 @@ def is_special(name: str) -> bool:
 
 def shown(definition: Defined) -> list[str]:
     """The decorators of a function or class, by their full names."""
-    found = (definition.detail or {}).get("decorators")
+    found = definition.detail.get("decorators")
     return found if isinstance(found, list) else []

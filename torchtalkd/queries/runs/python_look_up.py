@@ -41,11 +41,11 @@ class Names:
         """A module → the names that its `__all__` says."""
         for definition in tree.definitions.values():
             if definition.kind == "variable" and keys.last(definition.key) == "__all__":
-                told = (definition.detail or {}).get("names")
+                told = definition.detail.get("names")
                 if isinstance(told, list):
                     self.offered[definition.name.rpartition(".")[0]] = frozenset(map(str, told))
         self.tops = {name.partition(".")[0] for name in self.by_name}
-        for mention in tree.mentions:
+        for mention in tree.imports:
             if mention.kind == "star":
                 for owner in mention.owners:
                     module = tree.definitions.get(owner)

@@ -60,7 +60,10 @@ def add_python(tree: Tree, names: Names, classes: Classes) -> None:
     """Adds the nodes and edges of all Python files."""
     holders = _Holders(tree, names)
     called: set[str] = set()
-    for mention in tree.mentions:
+    for mention in tree.imports:
+        if mention.kind in ("import", "star") and keys.space(mention.key) == _PY:
+            _import(tree, names, holders, mention)
+    for mention in tree.uses():
         space = keys.space(mention.key)
         if space == _ATTR and mention.name.startswith("*"):
             _looked_up(tree, names, holders, mention)
@@ -68,10 +71,7 @@ def add_python(tree: Tree, names: Names, classes: Classes) -> None:
             called.add(keys.last(mention.key))
             _method(tree, classes, holders, mention)
         elif space == _PY:
-            if mention.kind in ("import", "star"):
-                _import(tree, names, holders, mention)
-            elif mention.kind not in ("base", "holds"):
-                _name(tree, names, holders, mention)
+            _name(tree, names, holders, mention)
         elif space == _OP:
             _operator(tree, holders, mention)
     registered = {
@@ -239,7 +239,7 @@ def _add_lists(tree: Tree, names: Names) -> None:
             for found in names.find(target) or names.find(target.rpartition(".")[0]):
                 if found.kind == "module":
                     taken.setdefault(tree.module(definition).name, set()).add(found.name)
-    for mention in tree.mentions:
+    for mention in tree.imports:
         if mention.kind == "import" and mention.file in tree.files:
             for owner in mention.owners:
                 module = tree.definitions.get(owner)

@@ -9,6 +9,7 @@ unless that changes Python, a binding or an entry.
 from __future__ import annotations
 
 import gc
+import threading
 from array import array
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -23,6 +24,7 @@ from torchtalkd.queries.runs.facts import Tree
 from torchtalkd.queries.runs.graph import Graph
 from torchtalkd.queries.runs.imports import imports
 from torchtalkd.queries.runs.operator_nodes import Operators, add_operators
+from torchtalkd.queries.runs.packed import Labels, Numbers, Pairs
 from torchtalkd.queries.runs.python_classes import Classes
 from torchtalkd.queries.runs.python_look_up import Names
 from torchtalkd.queries.runs.python_nodes import add_python
@@ -40,12 +42,8 @@ class Runs:
     """The test files of Python, by path; the place of each is its bit."""
     operators: dict[str, int]
     """Packet → node."""
-    definitions: dict[int, int]
+    definitions: Numbers
     """Id of a definition of Python, or of a binding → node."""
-    active: dict[str, int]
-    """Module → the node of something of it being run."""
-    variables: dict[str, int]
-    """Module → the node of what its variables hold."""
     rules: dict[str, tuple[tuple[str, int, int], ...]]
     """Packet → (kind, function's id, node of the registry) of what a registry of Python has for it."""
     wrapped: dict[str, int]
@@ -54,7 +52,7 @@ class Runs:
     """Node of what a test file's variables hold → the file's id."""
     imported: dict[int, int]
     """Id of a file of Python → the test files that import it, through others too, as bits."""
-    labels: dict[int, str]
+    labels: Labels
     """A node that is no definition → what it is: `.add of any object`."""
     owners: array[int]
     """Node → id of its definition, 0 for none."""
@@ -66,9 +64,8 @@ class Runs:
     """Node → place in `sets`."""
     sets: tuple[int, ...]
     """The different sets of test files, as bits."""
-    meets: dict[int, tuple[tuple[int, int], ...]] = field(default_factory=dict)
+    meets: Pairs
     """Node → (one, other): what reaches both reaches it."""
-
     by_function: dict[int, list[tuple[str, int]]] = field(default_factory=dict)
     """Node of a function → (packet, node of the registry) of the rules that it is; filled in when asked."""
 
@@ -95,19 +92,44 @@ class Runs:
         return found
 
 
+_LOCK: Final = threading.Lock()
+_LATEST: Final[dict[tuple[str, int], Runs]] = {}
+"""The tables that were asked for last, for all views of a revision: (birth of the index, revision)."""
+_MOST_LATEST: Final = 2
+
+
 def runs(view: View) -> Runs:
     """The table of a view's revision. Takes seconds the first time."""
     known: Runs | None = view.kept_of_definitions.get(_KEPT)
     if known is None:
-        collects = gc.isenabled()
-        # Millions of small objects, none of them garbage: looking for some takes as long as all the rest.
-        gc.disable()
-        try:
-            known = view.kept_of_definitions[_KEPT] = _work_out(view)
-        finally:
-            if collects:
-                gc.enable()
+        with _LOCK:
+            known = view.kept_of_definitions[_KEPT] = _shared(view)
     return known
+
+
+def _shared(view: View) -> Runs:
+    """The table that another view of the same revision has, or a new one."""
+    if type(view) is not View:
+        # With unsaved texts the facts are others.
+        return _without_collecting(view)
+    asked = view.meta("birth"), view.revision
+    if not asked[0] or asked not in _LATEST:
+        made = _without_collecting(view)
+        while len(_LATEST) >= _MOST_LATEST:
+            del _LATEST[next(iter(_LATEST))]
+        _LATEST[asked] = made
+    return _LATEST[asked]
+
+
+def _without_collecting(view: View) -> Runs:
+    collects = gc.isenabled()
+    # Millions of small objects, none of them garbage: looking for some takes as long as all the rest.
+    gc.disable()
+    try:
+        return _work_out(view)
+    finally:
+        if collects:
+            gc.enable()
 
 
 def _work_out(view: View) -> Runs:
@@ -167,27 +189,15 @@ def _packed(tree: Tree, operators: Operators, tests: list[File], imported: dict[
     owners = array("Q", bytes(8 * len(graph.after)))
     for definition, node in tree.node_of.items():
         owners[node] = definition
-    labels: dict[int, str] = {}
-    by_sort: dict[str, dict[str, int]] = {"operator": {}, "active": {}, "variables": {}, "cpp": {}}
+    by_sort: dict[str, dict[str, int]] = {"operator": {}, "variables": {}, "cpp": {}}
     for (sort, name), node in tree.named.items():
         if sort in by_sort:
             by_sort[sort][name] = node
-        if sort == "attr":
-            labels[node] = f".{name} of any object"
-        elif sort == "py":
-            labels[node] = name
-        elif sort == "variables":
-            labels[node] = f"a list or table of {name}"
-    meets: dict[int, list[tuple[int, int]]] = {}
-    for one, others in graph.meets.items():
-        for other, after in others:
-            meets.setdefault(after, []).append((one, other))
+    meets = ((after, one, other) for one, found in graph.meets.items() for other, after in found)
     return Runs(
         tests=tuple(tests),
         operators=by_sort["operator"],
-        definitions=dict(tree.node_of),
-        active=by_sort["active"],
-        variables=by_sort["variables"],
+        definitions=Numbers(tree.node_of),
         rules={packet: tuple(found) for packet, found in operators.rules.items()},
         wrapped=by_sort["cpp"],
         holding={
@@ -196,13 +206,13 @@ def _packed(tree: Tree, operators: Operators, tests: list[File], imported: dict[
             if d.kind == "module" and d.name in by_sort["variables"] and d.file in own
         },
         imported=imported,
-        labels=labels,
+        labels=Labels(len(graph.after), tree.named),
         owners=owners,
         before=before,
         begins=begins,
         which=which,
         sets=tuple(sets),
-        meets={after: tuple(found) for after, found in meets.items()},
+        meets=Pairs(meets),
     )
 
 
