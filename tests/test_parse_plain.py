@@ -67,7 +67,6 @@ UNKNOWN = {
     "an attribute that is set elsewhere": "self.what.split()",
     "an attribute that is a property": "self.made.split()",
     "an attribute of somebody else": "t.names.append(t)",
-    "a name that an import brings, too": "x = ''\nif t:\n    from m import x as x\nx.copy()",
     "of a copy": "x = copy.copy(t)\nx.split()",
     "added to what is not known": "x = [] + t\nx.copy()",
     "only in a function within": "def inner():\n    free = []\nfree.append(1)",

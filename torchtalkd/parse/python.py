@@ -27,6 +27,7 @@ from torchtalkd.parse.python_source import source_text
 from torchtalkd.parse.python_tests import Decorated, read_tests
 from torchtalkd.parse.python_tree import read_tree
 from torchtalkd.parse.python_uses import read_uses
+from torchtalkd.parse.python_variables import read_variables
 
 
 def parse_python(path: str, data: bytes, conventions: Conventions, language: str, role: str) -> FileFacts:
@@ -41,6 +42,7 @@ def parse_python(path: str, data: bytes, conventions: Conventions, language: str
     bindings = bindings_of(python)
     read_aliases(out, bindings.loaders)
     read_dynamic(out)
+    read_variables(out)
     renamed = read_renamed(out, bindings.wanted.binds)
     calls = read_uses(out, tree.matches, bindings.wanted)
     calls[:0] = renamed_calls(out, renamed)

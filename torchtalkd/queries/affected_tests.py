@@ -16,6 +16,7 @@ from torchtalkd.link.test_functions import as_test
 from torchtalkd.queries.affected_walk import Goal, Reached, Step
 from torchtalkd.queries.affected_ways import back, leading, way
 from torchtalkd.queries.graph import name_of
+from torchtalkd.queries.runs.packed import TABLE
 from torchtalkd.queries.runs.table import Runs
 from torchtalkd.store.rows import ID_BITS
 from torchtalkd.store.view import View
@@ -87,7 +88,7 @@ def _words(
     words: list[str] = []
     for node in nodes:
         label = table.labels.get(node)
-        if label.startswith((".", "a list")):
+        if label.startswith(".") or TABLE in label:
             certain = False
         definition = view.definition(table.owners[node]) if table.owners[node] else None
         if definition is not None:

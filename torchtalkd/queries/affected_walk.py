@@ -168,9 +168,7 @@ def _onwards(
     family = family_of(view, node)
     python = node.file.language == "python" or node.fact.kind == "python_binding"
     if python or family is not None:
-        at = (
-            table.operators.get(family.name, -1) if family is not None else table.definitions.get(node.id)
-        )
+        at = table.operators.get(family.name, -1) if family is not None else table.definitions.get(node.id)
         for packet, registry in _ruled(table, at):
             operator = packet_node(view, packet)
             if operator is not None and mask & table.bits(registry):

@@ -49,6 +49,17 @@ class Mentioned(NamedTuple):
     kind: str
     owners: tuple[int, ...]
     """The ids of the definitions around these places, each once; -1 for none."""
+    places: array[int]
+    """Triples as in the store: line, column, (owner + 1) << 8 | arguments + 1."""
+
+    def lines(self, owner: int) -> list[int]:
+        """The lines of the places that a definition is around, 1-based."""
+        ordinal = owner & LAST_ORDINAL
+        return [
+            line
+            for line, last in zip(self.places[::3], self.places[2::3], strict=True)
+            if last >> 8 == ordinal + 1
+        ]
 
 
 class Targeted(NamedTuple):
@@ -90,9 +101,8 @@ def mentioned(
             places.byteswap()
         base = number & ~LAST_ORDINAL
         owners = {last >> 8 for last in places[2::3]}
-        yield Mentioned(
-            number >> ID_BITS, key, name, kind, tuple(base | owner - 1 if owner else -1 for owner in owners)
-        )
+        around = tuple(base | owner - 1 if owner else -1 for owner in owners)
+        yield Mentioned(number >> ID_BITS, key, name, kind, around, places)
 
 
 def targeted(view: View) -> Iterator[Targeted]:

@@ -152,9 +152,10 @@ def _entry(tree: Tree, names: Names, operators: Operators, definition: Defined) 
     module = tree.module(definition)
     detail = definition.detail
     if module.kind == "module":
-        graph.edge(names.variables(module), node)
-        if detail.get("list"):
-            graph.edge(names.node(f"{module.name}.{detail['list']}"), node)
+        variable = str(detail.get("list") or "")
+        graph.edge(names.variable(module, variable), node)
+        if variable:
+            graph.edge(names.node(f"{module.name}.{variable}"), node)
     written = definition.name
     for root in names.tops:
         for name in (f"{root}.{written}", f"{root}.Tensor.{written}"):

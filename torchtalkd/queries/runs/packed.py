@@ -7,6 +7,9 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
+TABLE: Final = "a list or table"
+"""What a variable of a module is called."""
+
 
 class Numbers:
     """A number → another one."""
@@ -51,7 +54,9 @@ class Labels:
     SORTS: Final = {
         "attr": ".{} of any object",
         "py": "{}",
-        "variables": "a list or table of {}",
+        "variable": f"{{}}, {TABLE}",
+        "variables": f"{TABLE} of {{}}",
+        "rest": f"{TABLE} of {{}}",
     }
     """Sort of name → how it is told."""
 

@@ -6,6 +6,10 @@ whatever it may be.
 
 from __future__ import annotations
 
+from bisect import bisect_right
+from collections.abc import Iterable
+from typing import NamedTuple
+
 from torchtalkd import keys
 from torchtalkd.queries.runs.facts import Tree
 from torchtalkd.store.whole import Defined
@@ -26,6 +30,7 @@ class Names:
         self.inside: dict[str, list[Defined]] = {}
         """What stands in a module or class, by its name; filled in when asked."""
         self.stars: dict[str, list[str]] = {}
+        self._variables: dict[int, _Made] = {}
         self.rest: dict[str, int] = {}
         """A module's name → the node of what its variables hold."""
         self.bound: dict[str, list[Defined]] = {}
@@ -79,10 +84,10 @@ class Names:
             if definition.kind in ("function", "kernel", "class") and near:
                 self.tree.graph.edge(node, self.tree.node(definition.id))
         if not found:
-            before = name.rpartition(".")[0]
+            before, _, last = name.rpartition(".")
             for definition in self.find(before):
                 if definition.kind == "module":
-                    self.tree.graph.edge(node, self.variables(definition))
+                    self.tree.graph.edge(node, self.variable(definition, last))
 
     def is_module(self, name: str) -> bool:
         """Whether a full name is that of a module of the tree."""
@@ -152,8 +157,9 @@ class Names:
                 rest = name[len(before) + 1 :]
                 for definition in known:
                     if definition.kind == "module":
-                        for module in self._offering(definition, rest.partition(".")[0]):
-                            graph.edge(node, self.variables(module))
+                        first = rest.partition(".")[0]
+                        for module in self._offering(definition, first):
+                            graph.edge(node, self.variable(module, first))
                     elif definition.kind != "function":
                         graph.edge(node, self.tree.node(definition.id))
                 if "." in rest or known[0].kind in ("class", "alias"):
@@ -203,8 +209,73 @@ class Names:
         return "/".join(self.tree.files[file].path.split("/")[:-1][:2])
 
     def variables(self, module: Defined) -> int:
-        """The node of what a module's variables hold."""
+        """The node of what any of a module's variables holds."""
+        return self.tree.name("variables", module.name, lambda node: self._lead_to_variables(node, module))
+
+    def _lead_to_variables(self, node: int, module: Defined) -> None:
+        self.tree.graph.edge(node, self._rest(module))
+        for name in self._made(module).by_name:
+            self.tree.graph.edge(node, self.variable(module, name))
+
+    def variable(self, module: Defined, name: str) -> int:
+        """The node of what a variable of a module holds: what its statements name, and what the module fills
+        in otherwise. The same as that for a name that no statement gives a value."""
+        made = self._made(module)
+        if name not in made.by_name:
+            return self._rest(module)
+        return self.tree.name(
+            "variable",
+            f"{module.name}.{name}",
+            lambda node: self._lead_to_made(node, module, made.by_name[name]),
+        )
+
+    def _lead_to_made(self, node: int, module: Defined, named: list[str]) -> None:
+        self.tree.graph.edge(node, self._rest(module))
+        weak = module.file not in self.tree.supporting
+        for name in named:
+            self.tree.graph.edge(node, self.named(name, module.file) if weak else self.node(name))
+
+    def _rest(self, module: Defined) -> int:
+        """The node of what a module puts into its variables otherwise."""
         name = module.name
         return self.tree.name(
-            "variables", name, lambda node: self.tree.graph.edge(node, self.tree.name("active", name))
+            "rest", name, lambda node: self.tree.graph.edge(node, self.tree.name("active", name))
         )
+
+    def is_variable(self, module: Defined, name: str) -> bool:
+        """Whether a statement of a module gives a name a value."""
+        return name in self._made(module).by_name
+
+    def at(self, module: Defined, lines: Iterable[int]) -> set[int]:
+        """The nodes of the variables whose statements are on some lines of a module."""
+        made = self._made(module)
+        found: set[int] = set()
+        for line in lines:
+            place = bisect_right(made.starts, line) - 1
+            names = set()
+            while place >= 0 and made.ends[place] >= line:
+                names.add(made.names[place])
+                place -= 1
+            found |= {self.variable(module, name) for name in names} or {self._rest(module)}
+        return found
+
+    def _made(self, module: Defined) -> _Made:
+        known = self._variables.get(module.id)
+        if known is None:
+            known = self._variables[module.id] = _Made([], [], [], {})
+            for name, first, last, named in sorted(module.detail.get("variables") or (), key=lambda v: v[1]):
+                known.starts.append(first)
+                known.ends.append(last)
+                known.names.append(name)
+                known.by_name.setdefault(name, []).extend(named)
+        return known
+
+
+class _Made(NamedTuple):
+    """The statements that give variables of a module their values, by line."""
+
+    starts: list[int]
+    ends: list[int]
+    names: list[str]
+    by_name: dict[str, list[str]]
+    """A variable → the full names in its statements."""

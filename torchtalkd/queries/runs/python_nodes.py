@@ -8,7 +8,9 @@ only names (a class that it compares with, an operator that it looks up) it does
 
 from __future__ import annotations
 
+import sys
 import unittest
+from collections.abc import Iterable
 from typing import Final
 
 from torchtalkd import keys
@@ -46,14 +48,14 @@ class _Holders:
             self._of[owner] = at
         return self._of[owner]
 
-    def node(self, owner: int, kind: str) -> int:
-        """The node that a mention of some kind belongs to; -1 for none."""
+    def nodes(self, mention: Mentioned, owner: int) -> Iterable[int]:
+        """The nodes that a mention belongs to where a definition is around it."""
         holder = self.of(owner)
         if holder is None:
-            return -1
-        if holder.kind == "module" and (kind not in _AT_IMPORT or holder.id != owner):
-            return self.names.variables(holder)
-        return self.tree.node(holder.id)
+            return ()
+        if holder.kind == "module" and (mention.kind not in _AT_IMPORT or holder.id != owner):
+            return self.names.at(holder, mention.lines(owner))
+        return (self.tree.node(holder.id),)
 
 
 def add_python(tree: Tree, names: Names, classes: Classes) -> None:
@@ -126,9 +128,11 @@ def _held_by(tree: Tree, names: Names, definition: Defined, decorator: str, node
     if any(d.kind in ("module", "function") for d in found):
         return
     for full in (before, f"{tree.module(definition).name}.{before}"):
-        for owner in names.find(full.rpartition(".")[0]):
-            if owner.kind == "module":
-                tree.graph.edge(names.variables(owner), node)
+        holder, _, variable = full.rpartition(".")
+        for owner in names.find(holder):
+            known = names.is_variable(owner, variable)
+            if owner.kind == "module" and (known or variable not in sys.stdlib_module_names):
+                tree.graph.edge(names.variable(owner, variable), node)
 
 
 def _of_class(tree: Tree, classes: Classes, called: set[str], method: Defined, cls: Defined) -> None:
@@ -149,14 +153,12 @@ def _import(tree: Tree, names: Names, holders: _Holders, mention: Mentioned) -> 
     found = names.find(mention.name)
     modules = [d for d in found if d.kind == "module"]
     for owner in mention.owners:
-        node = holders.node(owner, mention.kind)
-        if node < 0:
-            continue
-        if test and not modules and mention.kind == "import":
-            tree.graph.edge(node, names.node(mention.name))
-        for module in modules:
-            if module.file in tree.supporting:
-                tree.graph.edge(node, tree.node(module.id))
+        for node in holders.nodes(mention, owner):
+            if test and not modules and mention.kind == "import":
+                tree.graph.edge(node, names.node(mention.name))
+            for module in modules:
+                if module.file in tree.supporting:
+                    tree.graph.edge(node, tree.node(module.id))
 
 
 def _operator(tree: Tree, holders: _Holders, mention: Mentioned) -> None:
@@ -166,8 +168,7 @@ def _operator(tree: Tree, holders: _Holders, mention: Mentioned) -> None:
         return
     node = tree.name("operator", f"{parts[at + 1]}::{parts[at + 2]}")
     for owner in mention.owners:
-        before = holders.node(owner, mention.kind)
-        if before >= 0:
+        for before in holders.nodes(mention, owner):
             tree.graph.edge(before, node)
 
 
@@ -179,7 +180,8 @@ def _name(tree: Tree, names: Names, holders: _Holders, mention: Mentioned) -> No
             continue
         weak = mention.kind == "address" and not test and (not supports or holder.kind == "function")
         node = names.named(mention.name, mention.file) if weak else names.node(mention.name)
-        tree.graph.edge(holders.node(owner, mention.kind), node)
+        for before in holders.nodes(mention, owner):
+            tree.graph.edge(before, node)
 
 
 def _looked_up(tree: Tree, names: Names, holders: _Holders, mention: Mentioned) -> None:
@@ -203,7 +205,8 @@ def _looked_up(tree: Tree, names: Names, holders: _Holders, mention: Mentioned) 
             # What a library looks up so it mostly asks about, and does not run; but for a module that
             # makes its names of those of another one.
             continue
-        tree.graph.edge(names.variables(holder) if top else tree.node(holder.id), node)
+        for before in names.at(holder, mention.lines(owner)) if top else (tree.node(holder.id),):
+            tree.graph.edge(before, node)
 
 
 def _method(tree: Tree, classes: Classes, holders: _Holders, mention: Mentioned) -> None:

@@ -182,14 +182,13 @@ def _starts(tree: Tree, names: Names, tests: dict[int, int]) -> dict[int, int]:
 
 def _packed(tree: Tree, operators: Operators, tests: list[File], imported: dict[int, int]) -> Runs:
     graph = tree.graph
-    own = {file.id for file in tests}
     sets: dict[int, int] = {}
     which = array("I", (sets.setdefault(bits, len(sets)) for bits in graph.bits))
     before, begins = _turned(graph)
     owners = array("Q", bytes(8 * len(graph.after)))
     for definition, node in tree.node_of.items():
         owners[node] = definition
-    by_sort: dict[str, dict[str, int]] = {"operator": {}, "variables": {}, "cpp": {}}
+    by_sort: dict[str, dict[str, int]] = {"operator": {}, "cpp": {}}
     for (sort, name), node in tree.named.items():
         if sort in by_sort:
             by_sort[sort][name] = node
@@ -200,11 +199,7 @@ def _packed(tree: Tree, operators: Operators, tests: list[File], imported: dict[
         definitions=Numbers(tree.node_of),
         rules={packet: tuple(found) for packet, found in operators.rules.items()},
         wrapped=by_sort["cpp"],
-        holding={
-            by_sort["variables"][d.name]: d.file
-            for d in tree.definitions.values()
-            if d.kind == "module" and d.name in by_sort["variables"] and d.file in own
-        },
+        holding=_holding(tree, {file.id for file in tests}),
         imported=imported,
         labels=Labels(len(graph.after), tree.named),
         owners=owners,
@@ -214,6 +209,19 @@ def _packed(tree: Tree, operators: Operators, tests: list[File], imported: dict[
         sets=tuple(sets),
         meets=Pairs(meets),
     )
+
+
+def _holding(tree: Tree, tests: set[int]) -> dict[int, int]:
+    """The nodes of what variables of test files hold → the file's id."""
+    modules = {d.name: d.file for d in tree.definitions.values() if d.kind == "module" and d.file in tests}
+    found = {}
+    for (sort, name), node in tree.named.items():
+        module = (
+            name if sort in ("variables", "rest") else name.rpartition(".")[0] if sort == "variable" else ""
+        )
+        if module in modules:
+            found[node] = modules[module]
+    return found
 
 
 def _turned(graph: Graph) -> tuple[array[int], array[int]]:
