@@ -2,7 +2,8 @@
 
 The module's Definition says it in its detail, `variables`: for each statement that gives a name of the module
 a value, or adds to it, the name, its first and last line, and the full names in it that are not called:
-what is in a table is run by who uses that table, and not by who uses another one of the same module.
+what is in a table is run by who uses that table, and not by who uses another one of the same module. The
+first entry has no name: its variables are those that other statements of the module use.
 """
 
 from __future__ import annotations
@@ -18,6 +19,11 @@ VARIABLES: Final = "variables"
 _TEXTS: Final = re.compile(
     rb"#[^\n]*|(?:\"\"\"(?:[^\\]|\\.)*?\"\"\"|'''(?:[^\\]|\\.)*?'''|\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*')",
     re.DOTALL,
+)
+_WORD: Final = re.compile(rb"(?<![\w.\x80-\xff])[A-Za-z_\x80-\xff][\w\x80-\xff]*")
+_DEFINING: Final = (
+    *("function_definition", "class_definition", "decorated_definition", "comment"),
+    *("import_statement", "import_from_statement", "future_import_statement"),
 )
 _LONGEST: Final = 400_000
 """Bytes of a statement, above which what is in it is not looked for: then the name is left out."""
@@ -37,8 +43,32 @@ def read_variables(out: Outline) -> None:
             continue
         first, last = statement.start_point[0] + 1, statement.end_point[0] + 1
         found.append([name, first, last, _named(out, node, statement, variables)])
+    loose = _used_elsewhere(out, variables)
+    if loose:
+        found.insert(0, ["", 0, 0, loose])
     module = out.definitions[0]
     out.definitions[0] = module._replace(detail={**(module.detail or {}), VARIABLES: found})
+
+
+def _used_elsewhere(out: Outline, variables: set[bytes]) -> list[str]:
+    """The full names of variables in statements that are no assignments: loops, calls, branches."""
+    found: dict[str, None] = {}
+    for statement in out.root.named_children if out.root is not None else ():
+        inner = statement.named_children[:1] if statement.type == "expression_statement" else []
+        if statement.type in _DEFINING or (inner and _gives_name(inner[0])):
+            continue
+        for match in _WORD.finditer(out.data, statement.start_byte, statement.end_byte):
+            if match[0] in variables:
+                found.setdefault(f"{out.module}.{match[0].decode('utf-8', 'replace')}")
+    return list(found)
+
+
+def _gives_name(assignment: Node) -> bool:
+    """Whether an expression gives a plain name its value, or is a text."""
+    if assignment.type not in ("assignment", "augmented_assignment"):
+        return assignment.type == "string"
+    left = assignment.child_by_field_name("left")
+    return left is not None and left.type == "identifier"
 
 
 def _named(out: Outline, name: Node, statement: Node, variables: set[bytes]) -> list[str]:

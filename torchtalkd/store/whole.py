@@ -28,6 +28,7 @@ class Defined(NamedTuple):
     declares: bool
     said: str
     """Its `detail` as JSON; '' for none."""
+    convention: str
 
     @property
     def detail(self) -> dict[str, Any]:
@@ -76,12 +77,12 @@ _IN_FILES: Final = "id >> {bits} IN (SELECT value FROM json_each(?))"
 def defined(view: View, files: Collection[int], kinds: Collection[str]) -> Iterator[Defined]:
     """The definitions and declarations of some files, and those of some kinds of all files."""
     where = f"{_IN_FILES.format(bits=ID_BITS)} OR kind IN (SELECT value FROM json_each(?))"
-    for number, key, name, kind, scope, flags, detail in view._db.execute(
-        f"SELECT id, key, name, kind, scope, flags, detail FROM definition WHERE {where}",
+    for number, key, name, kind, scope, flags, detail, convention in view._db.execute(
+        f"SELECT id, key, name, kind, scope, flags, detail, convention FROM definition WHERE {where}",
         (json.dumps(list(files)), json.dumps(list(kinds))),
     ):
         around = number & ~LAST_ORDINAL | scope if scope >= 0 else -1
-        yield Defined(number, key, name, kind, around, bool(flags & 1), detail or "")
+        yield Defined(number, key, name, kind, around, bool(flags & 1), detail or "", convention)
 
 
 def mentioned(

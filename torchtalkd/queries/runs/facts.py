@@ -57,6 +57,9 @@ class Tree:
             return [file.id for file in files if file.language == language]
         return [file.id for file in files if file.role == "template" and file.language != "python"]
 
+    _passing: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    """A name → the beginnings of the names of those whose calls of it do not count."""
+
     def node(self, definition: int) -> int:
         """The node of a definition."""
         found = self.node_of.get(definition)
@@ -90,11 +93,12 @@ class Tree:
 
     def passed(self, holder: str, name: str) -> bool:
         """Whether a call does not count: it switches something off, or is made only in a mode of its own."""
-        for pattern in self.view.rules.tests.passed:
-            around, _, called = pattern.rpartition(": ")
-            if fnmatchcase(name, called) and (not around or holder.startswith(around)):
-                return True
-        return False
+        known = self._passing.get(name)
+        if known is None:
+            patterns = (pattern.rpartition(": ") for pattern in self.view.rules.tests.passed)
+            known = tuple(around for around, _, called in patterns if fnmatchcase(name, called))
+            self._passing[name] = known
+        return any(holder.startswith(around) for around in known)
 
 
 def _is_framework(name: str) -> bool:

@@ -7,11 +7,13 @@ whatever it may be.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from torchtalkd import keys
+from torchtalkd.link.test_lists import LIST, selected
 from torchtalkd.queries.runs.facts import Tree
+from torchtalkd.store.rows import ID_BITS
 from torchtalkd.store.whole import Defined
 
 _PY = keys.space(keys.py(""))
@@ -30,6 +32,8 @@ class Names:
         self.inside: dict[str, list[Defined]] = {}
         """What stands in a module or class, by its name; filled in when asked."""
         self.stars: dict[str, list[str]] = {}
+        self._lists: dict[str, int] = {}
+        """The full name of a test list → the id of its definition."""
         self._variables: dict[int, _Made] = {}
         self.rest: dict[str, int] = {}
         """A module's name → the node of what its variables hold."""
@@ -214,33 +218,52 @@ class Names:
 
     def _lead_to_variables(self, node: int, module: Defined) -> None:
         self.tree.graph.edge(node, self._rest(module))
-        for name in self._made(module).by_name:
+        for name in filter(None, self._made(module).by_name):
             self.tree.graph.edge(node, self.variable(module, name))
 
     def variable(self, module: Defined, name: str) -> int:
         """The node of what a variable of a module holds: what its statements name, and what the module fills
         in otherwise. The same as that for a name that no statement gives a value."""
         made = self._made(module)
-        if name not in made.by_name:
+        if not name or name not in made.by_name:
             return self._rest(module)
         return self.tree.name(
             "variable",
             f"{module.name}.{name}",
-            lambda node: self._lead_to_made(node, module, made.by_name[name]),
+            lambda node: self._lead_to_made(node, module, name, made.by_name[name]),
         )
 
-    def _lead_to_made(self, node: int, module: Defined, named: list[str]) -> None:
+    def _lead_to_made(self, node: int, module: Defined, name: str, named: list[str]) -> None:
+        for entry in self._entries(module, name):
+            self.tree.graph.edge(node, self.tree.node(entry))
+        if self._entries(module, name):
+            return
         self.tree.graph.edge(node, self._rest(module))
         weak = module.file not in self.tree.supporting
         for name in named:
             self.tree.graph.edge(node, self.named(name, module.file) if weak else self.node(name))
 
+    def _entries(self, module: Defined, name: str) -> Sequence[int]:
+        """The entries of a test list, as ids; none where the list cannot be worked out, and of other
+        variables."""
+        if not self._lists:
+            lists = [d for d in self.tree.definitions.values() if d.kind == "variable"]
+            self._lists = {d.name: d.id for d in lists if d.convention == LIST} or {"": -1}
+        known = self._lists.get(f"{module.name}.{name}")
+        if known is None or known >> ID_BITS != module.file:
+            return ()
+        view = self.tree.view
+        found = selected(view, self.tree.files[module.file], name)
+        return () if found.everything else [entry.definition.id for entry in found.entries]
+
     def _rest(self, module: Defined) -> int:
         """The node of what a module puts into its variables otherwise."""
-        name = module.name
-        return self.tree.name(
-            "rest", name, lambda node: self.tree.graph.edge(node, self.tree.name("active", name))
-        )
+        return self.tree.name("rest", module.name, lambda node: self._lead_to_rest(node, module))
+
+    def _lead_to_rest(self, node: int, module: Defined) -> None:
+        self.tree.graph.edge(node, self.tree.name("active", module.name))
+        for name in self._made(module).by_name.get("", ()):
+            self.tree.graph.edge(node, self.variable(module, name.removeprefix(f"{module.name}.")))
 
     def is_variable(self, module: Defined, name: str) -> bool:
         """Whether a statement of a module gives a name a value."""
