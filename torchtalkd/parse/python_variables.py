@@ -1,15 +1,17 @@
 """What a module's variables are made of: `TABLE = {"a": f, "b": OTHER}`. Pure.
 
-The module's Definition says it in its detail, `variables`: for each statement that gives a name of the module
-a value, or adds to it, the name, its first and last line, and the full names in it that are not called:
-what is in a table is run by who uses that table, and not by who uses another one of the same module. The
-first entry has no name: its variables are those that other statements of the module use.
+The module's Definition says it in its detail, `variables`: for each statement that gives a name of the
+module a value, or changes that (`TABLE["c"] = g`, `TABLE.update(more)`, `TABLE += more`), the name, its first
+and last line, and the full names in it that are not called. What is in a table is run by who uses that
+table, and not by who uses another one of the same module. An entry without a name has what other statements
+name: they may make names that no text shows.
 """
 
 from __future__ import annotations
 
 import re
-from typing import Any, Final
+from collections.abc import Iterator
+from typing import Any, Final, NamedTuple
 
 from tree_sitter import Node
 
@@ -20,72 +22,137 @@ _TEXTS: Final = re.compile(
     rb"#[^\n]*|(?:\"\"\"(?:[^\\]|\\.)*?\"\"\"|'''(?:[^\\]|\\.)*?'''|\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*')",
     re.DOTALL,
 )
-_WORD: Final = re.compile(rb"(?<![\w.\x80-\xff])[A-Za-z_\x80-\xff][\w\x80-\xff]*")
-_DEFINING: Final = (
-    *("function_definition", "class_definition", "decorated_definition", "comment"),
-    *("import_statement", "import_from_statement", "future_import_statement"),
-)
 _LONGEST: Final = 400_000
-"""Bytes of a statement, above which what is in it is not looked for: then the name is left out."""
+"""Bytes of a statement, above which what is in it is not looked for."""
+_ASSIGNMENTS: Final = ("assignment", "augmented_assignment")
+_BLOCKS: Final = frozenset(
+    (
+        *("block", "if_statement", "else_clause", "elif_clause", "try_statement", "except_clause"),
+        *("finally_clause", "with_statement", "for_statement", "while_statement", "except_group_clause"),
+    )
+)
+_SILENT: Final = frozenset(
+    (
+        *("function_definition", "class_definition", "decorated_definition", "comment", "pass_statement"),
+        *("import_statement", "import_from_statement", "future_import_statement", "delete_statement"),
+        *("global_statement", "assert_statement", "raise_statement", "string", "break_statement"),
+    )
+)
+"""Statements that make no names but those that the outline knows."""
+
+
+class _Statement(NamedTuple):
+    name: bytes
+    """The variable; empty for a statement that is of none."""
+    node: Node
+    begin: int
+    """The byte behind which its value begins."""
+    changes: bool = False
+    """Whether it gives no name its value, but changes one, which may be none of the module's."""
 
 
 def read_variables(out: Outline) -> None:
     """Tell the module's definition of its variables."""
-    names = [assigned.name for assigned in out.assigned if assigned.owner == 0]
-    statements = [(out.text(name), name) for name in (*names, *out.added)]
-    if not statements:
+    statements = list(_statements(out)) if out.root is not None else []
+    variables = {statement.name for statement in statements if not statement.changes} - {b""}
+    if not variables:
         return
-    variables = {name.encode() for name, _ in statements}
     found: list[list[Any]] = []
-    for name, node in statements:
-        statement = node.parent
-        if statement is None or statement.end_byte - statement.start_byte > _LONGEST:
-            continue
-        first, last = statement.start_point[0] + 1, statement.end_point[0] + 1
-        found.append([name, first, last, _named(out, node, statement, variables)])
-    loose = _used_elsewhere(out, variables)
+    loose: dict[str, None] = {}
+    for name, node, begin, _ in statements:
+        named = _named(out, begin, node.end_byte, variables)
+        if name in variables:
+            lines = node.start_point[0] + 1, node.end_point[0] + 1
+            found.append([name.decode("utf-8", "replace"), *lines, named])
+        else:
+            loose.update(dict.fromkeys(named))
     if loose:
-        found.insert(0, ["", 0, 0, loose])
+        found.insert(0, ["", 0, 0, list(loose)])
     module = out.definitions[0]
     out.definitions[0] = module._replace(detail={**(module.detail or {}), VARIABLES: found})
 
 
-def _used_elsewhere(out: Outline, variables: set[bytes]) -> list[str]:
-    """The full names of variables in statements that are no assignments: loops, calls, branches."""
-    found: dict[str, None] = {}
-    for statement in out.root.named_children if out.root is not None else ():
-        inner = statement.named_children[:1] if statement.type == "expression_statement" else []
-        if statement.type in _DEFINING or (inner and _gives_name(inner[0])):
-            continue
-        for match in _WORD.finditer(out.data, statement.start_byte, statement.end_byte):
-            if match[0] in variables:
-                found.setdefault(f"{out.module}.{match[0].decode('utf-8', 'replace')}")
-    return list(found)
+def _statements(out: Outline) -> Iterator[_Statement]:
+    """The statements of a module and of its blocks, in the order of the text."""
+    data = out.data
+    waiting = list(reversed(out.root.named_children)) if out.root is not None else []
+    while waiting:
+        node = waiting.pop()
+        kind = node.type
+        if kind in _BLOCKS:
+            if kind == "for_statement":
+                left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
+                if left is not None and right is not None:
+                    for name in _names(left, data):
+                        yield _Statement(name, right, right.start_byte)
+            waiting += [n for n in reversed(node.named_children) if n.type in _BLOCKS or _is_statement(n)]
+        elif kind == "expression_statement" and node.named_children:
+            inner = node.named_children[0]
+            if inner.type in _ASSIGNMENTS:
+                yield from _assigned(inner, data)
+            elif inner.type != "string":
+                yield _Statement(_root(inner, data), node, node.start_byte, True)
+        elif kind not in _SILENT:
+            yield _Statement(b"", node, node.start_byte)
 
 
-def _gives_name(assignment: Node) -> bool:
-    """Whether an expression gives a plain name its value, or is a text."""
-    if assignment.type not in ("assignment", "augmented_assignment"):
-        return assignment.type == "string"
-    left = assignment.child_by_field_name("left")
-    return left is not None and left.type == "identifier"
+def _is_statement(node: Node) -> bool:
+    return node.type.endswith(("_statement", "_definition"))
 
 
-def _named(out: Outline, name: Node, statement: Node, variables: set[bytes]) -> list[str]:
-    """The full names in a statement that are not called, behind the name that it gives a value."""
-    text = out.data[name.end_byte : statement.end_byte]
+def _assigned(assignment: Node, data: bytes) -> Iterator[_Statement]:
+    """The variables that an assignment gives a value, `a = b = f(x)`; `T[a] = b` changes T."""
+    node: Node | None = assignment
+    while node is not None and node.type in _ASSIGNMENTS:
+        left = node.child_by_field_name("left")
+        if left is not None and left.type == "identifier":
+            yield _Statement(data[left.start_byte : left.end_byte], assignment, left.end_byte)
+        elif left is not None:
+            names = _names(left, data)
+            for name in names or [_root(left, data)]:
+                yield _Statement(name, assignment, assignment.start_byte, not names)
+        node = node.child_by_field_name("right")
+
+
+def _names(pattern: Node, data: bytes) -> list[bytes]:
+    """The plain names that a target binds."""
+    if pattern.type == "identifier":
+        return [data[pattern.start_byte : pattern.end_byte]]
+    if pattern.type in ("subscript", "attribute"):
+        return []
+    return [name for child in pattern.named_children for name in _names(child, data)]
+
+
+def _root(node: Node, data: bytes) -> bytes:
+    """The variable that `T.add(x)`, `T[a]` or `T.a.b` is about; empty for what is about none."""
+    if node.type == "call":
+        function = node.child_by_field_name("function")
+        if function is None or function.type != "attribute":
+            return b""
+        node = function
+    while node.type in ("attribute", "subscript"):
+        inner = node.child_by_field_name("object") or node.child_by_field_name("value")
+        if inner is None:
+            return b""
+        node = inner
+    return data[node.start_byte : node.end_byte] if node.type == "identifier" else b""
+
+
+def _named(out: Outline, start: int, end: int, variables: set[bytes]) -> list[str]:
+    """The full names between two bytes that are not called."""
+    text = out.data[start:end] if end - start <= _LONGEST else b""
     if b'"' in text or b"'" in text or b"#" in text:
         text = _TEXTS.sub(b" ", text)
     found: dict[str, None] = {}
     known = out.names.top
     for match in CHAIN.finditer(text):
         root = match[0].partition(b".")[0].rstrip()
-        if text[match.end() : match.end() + 1] == b"(" or text[match.start() - 1 : match.start()] == b".":
+        if text[match.start() - 1 : match.start()] == b".":
             continue
-        if root in known:
+        if root in variables and root not in known:
+            full = f"{out.module}.{root.decode('utf-8', 'replace')}"
+        elif root in known and text[match.end() : match.end() + 1] != b"(":
             full = out.resolve(match[0], 0)
-        elif root in variables:
-            full = f"{out.module}.{match[0].decode('utf-8', 'replace')}"
         else:
             continue
         if full and len(full) < 200:

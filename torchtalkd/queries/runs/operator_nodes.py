@@ -10,8 +10,8 @@ from typing import Final
 
 from torchtalkd import keys
 from torchtalkd.queries.runs.facts import Tree
-from torchtalkd.queries.runs.python_classes import is_special, shown
-from torchtalkd.queries.runs.python_look_up import Names
+from torchtalkd.queries.runs.python_classes import shown
+from torchtalkd.queries.runs.python_look_up import Names, is_special
 from torchtalkd.store.whole import Defined
 
 RULES: Final = ("decomposition", "meta", "lowering", "shape", "jit", "onnx", "batching_rule", "autocast")

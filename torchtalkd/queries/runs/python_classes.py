@@ -89,11 +89,6 @@ class Classes:
         return -1 if found is None else found.id
 
 
-def is_special(name: str) -> bool:
-    """Whether Python's syntax calls a method of this name."""
-    return name.startswith("__") and name.endswith("__")
-
-
 def shown(definition: Defined) -> list[str]:
     """The decorators of a function or class, by their full names."""
     found = definition.detail.get("decorators")

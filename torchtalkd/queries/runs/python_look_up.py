@@ -21,6 +21,11 @@ _BODIES = ("function", "class", "kernel", "module", "python_binding", "alias")
 _MOST_HOPS = 8
 
 
+def is_special(name: str) -> bool:
+    """Whether Python's syntax calls a method of this name, or Python itself gives a module the name."""
+    return name.startswith("__") and name.endswith("__")
+
+
 class Names:
     """The Python names of a tree."""
 
@@ -32,6 +37,7 @@ class Names:
         self.inside: dict[str, list[Defined]] = {}
         """What stands in a module or class, by its name; filled in when asked."""
         self.stars: dict[str, list[str]] = {}
+        self._found: dict[str, list[Defined]] = {}
         self._lists: dict[str, int] = {}
         """The full name of a test list → the id of its definition."""
         self._variables: dict[int, _Made] = {}
@@ -102,6 +108,14 @@ class Names:
         found = self.by_name.get(name)
         if found or hops > _MOST_HOPS:
             return found or []
+        known = self._found.get(name)
+        if known is None:
+            # Modules that import all of each other ask for it again: then they have it from nowhere.
+            self._found[name] = []
+            known = self._found[name] = self._find_on(name, hops)
+        return known
+
+    def _find_on(self, name: str, hops: int) -> list[Defined]:
         before, dot, _ = name.rpartition(".")
         while dot:
             known = self.by_name.get(before)
@@ -225,6 +239,9 @@ class Names:
         """The node of what a variable of a module holds: what its statements name, and what the module fills
         in otherwise. The same as that for a name that no statement gives a value."""
         made = self._made(module)
+        if is_special(name) and name != "__dict__" and name not in made.by_name:
+            # `torch.__file__`: Python's own, and nothing that runs.
+            return self.tree.name("special", "")
         if not name or name not in made.by_name:
             return self._rest(module)
         return self.tree.name(

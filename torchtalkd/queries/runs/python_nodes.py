@@ -16,8 +16,8 @@ from typing import Final
 from torchtalkd import keys
 from torchtalkd.queries.runs.facts import Tree
 from torchtalkd.queries.runs.operator_nodes import RULES, registers
-from torchtalkd.queries.runs.python_classes import Classes, is_special, shown
-from torchtalkd.queries.runs.python_look_up import Names
+from torchtalkd.queries.runs.python_classes import Classes, shown
+from torchtalkd.queries.runs.python_look_up import Names, is_special
 from torchtalkd.store.whole import Defined, Mentioned
 
 _LIFE: Final = frozenset(
