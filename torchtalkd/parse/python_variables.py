@@ -3,8 +3,10 @@
 The module's Definition says it in its detail, `variables`: for each statement that gives a name of the
 module a value, or changes that (`TABLE["c"] = g`, `TABLE.update(more)`, `TABLE += more`), the name, its first
 and last line, and the full names in it that are not called. What is in a table is run by who uses that
-table, and not by who uses another one of the same module. An entry without a name has what other statements
-name: they may make names that no text shows.
+table, and not by who uses another one of the same module. Entries with one of these for a name say
+- ``: a statement that may make names that no text shows: `globals()[name] = f`;
+- `*`: what all other statements name;
+- `?`: the variables that those name, or that functions may change.
 """
 
 from __future__ import annotations
@@ -22,6 +24,12 @@ _TEXTS: Final = re.compile(
     rb"#[^\n]*|(?:\"\"\"(?:[^\\]|\\.)*?\"\"\"|'''(?:[^\\]|\\.)*?'''|\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*')",
     re.DOTALL,
 )
+_WORDS: Final = rb"globals|vars|locals|setattr|exec|eval|modules|__dict__|_getframe|__setattr__"
+_MAKING: Final = re.compile(rb"\b(?:" + _WORDS + rb")\b")
+_CHANGES: Final = re.compile(
+    rb"(?<![\w.])([A-Za-z_]\w*)[ \t]*(?:\.\w+[ \t]*\(|\[[^\n]*\][ \t]*[-+|]?=(?!=)|[-+|]=)"
+)
+_GLOBAL: Final = re.compile(rb"\bglobal[ \t]+([^\n#]+)")
 _LONGEST: Final = 400_000
 """Bytes of a statement, above which what is in it is not looked for."""
 _ASSIGNMENTS: Final = ("assignment", "augmented_assignment")
@@ -55,21 +63,46 @@ def read_variables(out: Outline) -> None:
     """Tell the module's definition of its variables."""
     statements = list(_statements(out)) if out.root is not None else []
     variables = {statement.name for statement in statements if not statement.changes} - {b""}
-    if not variables:
+    if not statements:
         return
     found: list[list[Any]] = []
     loose: dict[str, None] = {}
+    makers = _makers(out)
     for name, node, begin, _ in statements:
         named = _named(out, begin, node.end_byte, variables)
+        lines = node.start_point[0] + 1, node.end_point[0] + 1
         if name in variables:
-            lines = node.start_point[0] + 1, node.end_point[0] + 1
             found.append([name.decode("utf-8", "replace"), *lines, named])
+        elif makers.search(out.data, node.start_byte, node.end_byte):
+            found.append(["", *lines, named])
         else:
             loose.update(dict.fromkeys(named))
-    if loose:
-        found.insert(0, ["", 0, 0, list(loose)])
+    changed = _changed(out, variables)
+    changed |= {name for name in variables if f"{out.module}.{name.decode('utf-8', 'replace')}" in loose}
+    found.append(["*", 0, 0, list(loose)])
+    found.append(["?", 0, 0, sorted(name.decode("utf-8", "replace") for name in changed)])
     module = out.definitions[0]
     out.definitions[0] = module._replace(detail={**(module.detail or {}), VARIABLES: found})
+
+
+def _makers(out: Outline) -> re.Pattern[bytes]:
+    """What a statement has in it that may make names of the module: words, and calls of functions that have
+    these in them."""
+    names = [_WORDS]
+    for node in out.root.named_children if out.root is not None else ():
+        if node.type == "function_definition" and _MAKING.search(out.data, node.start_byte, node.end_byte):
+            name = node.child_by_field_name("name")
+            if name is not None:
+                names.append(re.escape(out.data[name.start_byte : name.end_byte]))
+    return re.compile(rb"(?<![\w.])(?:" + b"|".join(names) + rb")(?!\w)")
+
+
+def _changed(out: Outline, variables: set[bytes]) -> set[bytes]:
+    """The variables of which some function may change what is in them, as far as a text shows that."""
+    found = {match[1] for match in _CHANGES.finditer(out.data) if match[1] in variables}
+    for match in _GLOBAL.finditer(out.data):
+        found |= variables.intersection(word.strip() for word in match[1].split(b","))
+    return found
 
 
 def _statements(out: Outline) -> Iterator[_Statement]:

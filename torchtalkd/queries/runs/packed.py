@@ -57,6 +57,7 @@ class Labels:
         "variable": f"{{}}, {TABLE}",
         "variables": f"{TABLE} of {{}}",
         "rest": f"{TABLE} of {{}}",
+        "loose": f"{TABLE} of {{}}",
     }
     """Sort of name → how it is told."""
 

@@ -232,7 +232,8 @@ class Names:
 
     def _lead_to_variables(self, node: int, module: Defined) -> None:
         self.tree.graph.edge(node, self._rest(module))
-        for name in filter(None, self._made(module).by_name):
+        self.tree.graph.edge(node, self._loose(module))
+        for name in self._made(module).by_name:
             self.tree.graph.edge(node, self.variable(module, name))
 
     def variable(self, module: Defined, name: str) -> int:
@@ -256,6 +257,11 @@ class Names:
         if self._entries(module, name):
             return
         self.tree.graph.edge(node, self._rest(module))
+        if name in self._made(module).changed:
+            self.tree.graph.edge(node, self._loose(module))
+        self._lead_to_named(node, module, named)
+
+    def _lead_to_named(self, node: int, module: Defined, named: Iterable[str]) -> None:
         weak = module.file not in self.tree.supporting
         for name in named:
             self.tree.graph.edge(node, self.named(name, module.file) if weak else self.node(name))
@@ -274,13 +280,21 @@ class Names:
         return () if found.everything else [entry.definition.id for entry in found.entries]
 
     def _rest(self, module: Defined) -> int:
-        """The node of what a module puts into its variables otherwise."""
+        """The node of what a module's names may stand for that no text shows."""
         return self.tree.name("rest", module.name, lambda node: self._lead_to_rest(node, module))
 
     def _lead_to_rest(self, node: int, module: Defined) -> None:
         self.tree.graph.edge(node, self.tree.name("active", module.name))
-        for name in self._made(module).by_name.get("", ()):
-            self.tree.graph.edge(node, self.variable(module, name.removeprefix(f"{module.name}.")))
+        self._lead_to_named(node, module, self._made(module).making)
+
+    def _loose(self, module: Defined) -> int:
+        """The node of what a module's statements name that are of no variable: it may be put into those that
+        they name, too, or that a function changes."""
+        return self.tree.name("loose", module.name, lambda node: self._lead_to_loose(node, module))
+
+    def _lead_to_loose(self, node: int, module: Defined) -> None:
+        self.tree.graph.edge(node, self.tree.name("active", module.name))
+        self._lead_to_named(node, module, self._made(module).loose)
 
     def is_variable(self, module: Defined, name: str) -> bool:
         """Whether a statement of a module gives a name a value."""
@@ -296,18 +310,23 @@ class Names:
             while place >= 0 and made.ends[place] >= line:
                 names.add(made.names[place])
                 place -= 1
-            found |= {self.variable(module, name) for name in names} or {self._rest(module)}
+            found |= {self.variable(module, name) for name in names} or {self._loose(module)}
         return found
 
     def _made(self, module: Defined) -> _Made:
         known = self._variables.get(module.id)
         if known is None:
-            known = self._variables[module.id] = _Made([], [], [], {})
+            known = self._variables[module.id] = _Made([], [], [], {}, [], [], set())
             for name, first, last, named in sorted(module.detail.get("variables") or (), key=lambda v: v[1]):
-                known.starts.append(first)
-                known.ends.append(last)
-                known.names.append(name)
-                known.by_name.setdefault(name, []).extend(named)
+                if name == "*":
+                    known.loose.extend(named)
+                elif name == "?":
+                    known.changed.update(named)
+                else:
+                    known.starts.append(first)
+                    known.ends.append(last)
+                    known.names.append(name)
+                    (known.by_name.setdefault(name, []) if name else known.making).extend(named)
         return known
 
 
@@ -319,3 +338,9 @@ class _Made(NamedTuple):
     names: list[str]
     by_name: dict[str, list[str]]
     """A variable → the full names in its statements."""
+    making: list[str]
+    """The full names in statements that may make names."""
+    loose: list[str]
+    """Those in statements of no variable."""
+    changed: set[str]
+    """The variables that such statements name, and those that functions change."""

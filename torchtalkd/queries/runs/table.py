@@ -217,7 +217,11 @@ def _holding(tree: Tree, tests: set[int]) -> dict[int, int]:
     found = {}
     for (sort, name), node in tree.named.items():
         module = (
-            name if sort in ("variables", "rest") else name.rpartition(".")[0] if sort == "variable" else ""
+            name
+            if sort in ("variables", "rest", "loose")
+            else name.rpartition(".")[0]
+            if sort == "variable"
+            else ""
         )
         if module in modules:
             found[node] = modules[module]
