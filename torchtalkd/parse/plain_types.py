@@ -78,6 +78,12 @@ def of(type_: type, item: Plain | None = None, value: Plain | None = None) -> Pl
 
 
 @cache
+def unchanging() -> frozenset[str]:
+    """The names of methods of types whose values stay as they are made."""
+    return frozenset(name for type_ in _FIXED for name in dir(type_) if not name.startswith("_"))
+
+
+@cache
 def methods() -> frozenset[str]:
     """The names of methods that some type of Python's own has."""
     return frozenset(name for type_ in TYPES for name in dir(type_) if not name.startswith("_"))

@@ -168,9 +168,8 @@ def read_uses(out: Outline, matches: list[Match], wanted: Wanted) -> list[Bindin
         else:
             text = data[start:end]
         if text == CALLEE:
-            found = looked_up(out, node, owner)
-            if found is not None:
-                row, column = node.start_point
+            row, column = node.start_point
+            for found in looked_up(out, node, owner):
                 add(make((found.key, found.name, "method", row + 1, column, owner, -1)))
         use = None if in_class else kept.get(text)
         if use is None:

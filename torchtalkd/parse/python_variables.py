@@ -17,6 +17,7 @@ from typing import Any, Final, NamedTuple
 
 from tree_sitter import Node
 
+from torchtalkd.parse.plain_types import unchanging
 from torchtalkd.parse.python_outline import CHAIN, Outline
 
 VARIABLES: Final = "variables"
@@ -27,7 +28,7 @@ _TEXTS: Final = re.compile(
 _WORDS: Final = rb"globals|vars|locals|setattr|exec|eval|modules|__dict__|_getframe|__setattr__"
 _MAKING: Final = re.compile(rb"\b(?:" + _WORDS + rb")\b")
 _CHANGES: Final = re.compile(
-    rb"(?<![\w.])([A-Za-z_]\w*)[ \t]*(?:\.\w+[ \t]*\(|\[[^\n]*\][ \t]*[-+|]?=(?!=)|[-+|]=)"
+    rb"(?<![\w.])([A-Za-z_]\w*)[ \t]*(?:\.(\w+)[ \t]*\(|\[[^\n]*\][ \t]*[-+|]?=(?!=)|[-+|]=)"
 )
 _GLOBAL: Final = re.compile(rb"\bglobal[ \t]+([^\n#]+)")
 _LONGEST: Final = 400_000
@@ -57,6 +58,8 @@ class _Statement(NamedTuple):
     """The byte behind which its value begins."""
     changes: bool = False
     """Whether it gives no name its value, but changes one, which may be none of the module's."""
+    each: bool = False
+    """Whether it is a loop, which gives the variable one value after another."""
 
 
 def read_variables(out: Outline) -> None:
@@ -68,7 +71,7 @@ def read_variables(out: Outline) -> None:
     found: list[list[Any]] = []
     loose: dict[str, None] = {}
     makers = _makers(out)
-    for name, node, begin, _ in statements:
+    for name, node, begin, *_ in statements:
         named = _named(out, begin, node.end_byte, variables)
         lines = node.start_point[0] + 1, node.end_point[0] + 1
         if name in variables:
@@ -79,6 +82,8 @@ def read_variables(out: Outline) -> None:
             loose.update(dict.fromkeys(named))
     changed = _changed(out, variables)
     changed |= {name for name in variables if f"{out.module}.{name.decode('utf-8', 'replace')}" in loose}
+    # What a loop goes over is no table that others put something into.
+    changed &= {statement.name for statement in statements if not statement.each}
     found.append(["*", 0, 0, list(loose)])
     found.append(["?", 0, 0, sorted(name.decode("utf-8", "replace") for name in changed)])
     module = out.definitions[0]
@@ -99,7 +104,11 @@ def _makers(out: Outline) -> re.Pattern[bytes]:
 
 def _changed(out: Outline, variables: set[bytes]) -> set[bytes]:
     """The variables of which some function may change what is in them, as far as a text shows that."""
-    found = {match[1] for match in _CHANGES.finditer(out.data) if match[1] in variables}
+    found = {
+        match[1]
+        for match in _CHANGES.finditer(out.data)
+        if match[1] in variables and (match[2] or b"").decode("utf-8", "replace") not in unchanging()
+    }
     for match in _GLOBAL.finditer(out.data):
         found |= variables.intersection(word.strip() for word in match[1].split(b","))
     return found
@@ -117,7 +126,7 @@ def _statements(out: Outline) -> Iterator[_Statement]:
                 left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
                 if left is not None and right is not None:
                     for name in _names(left, data):
-                        yield _Statement(name, right, right.start_byte)
+                        yield _Statement(name, right, right.start_byte, each=True)
             waiting += [n for n in reversed(node.named_children) if n.type in _BLOCKS or _is_statement(n)]
         elif kind == "expression_statement" and node.named_children:
             inner = node.named_children[0]

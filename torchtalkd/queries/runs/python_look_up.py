@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
+from fnmatch import fnmatchcase
 from typing import NamedTuple
 
 from torchtalkd import keys
@@ -188,25 +189,18 @@ class Names:
             for definition in self.bound.get(name.rpartition(".")[2], ()):
                 graph.edge(node, self.tree.node(definition.id))
 
-    def any_of(self, name: str) -> int:
-        """The node of any name of a module or class; of '' of any method that C++ binds."""
-        return self.tree.name("any of", name, lambda node: self._lead_to_any(node, name))
+    def any_of(self, name: str, alike: str = "*") -> int:
+        """The node of any name of a module or class that is like a pattern."""
+        return self.tree.name(f"any {alike} of", name, lambda node: self._lead_to_any(node, name, alike))
 
-    def _lead_to_any(self, node: int, name: str) -> None:
+    def _lead_to_any(self, node: int, name: str, alike: str) -> None:
         if not self.inside:
             for full, definitions in self.by_name.items():
                 self.inside.setdefault(full.rpartition(".")[0], []).extend(definitions)
-        owners = self.find(name) if name else []
-        parents = [d.name for d in owners if d.kind in ("module", "class")] or ([name] if name else [])
-        if not name:
-            parents = [
-                parent
-                for parent in {d.name.rpartition(".")[0] for found in self.bound.values() for d in found}
-                if any(d.kind == "class" for d in self.by_name.get(parent, ()))
-            ]
-        for parent in parents:
-            for definition in self.inside.get(parent, ()):
-                if name or definition.kind == "python_binding":
+        owners = [d.name for d in self.find(name) if d.kind in ("module", "class")]
+        for owner in owners or [name]:
+            for definition in self.inside.get(owner, ()):
+                if fnmatchcase(keys.last(definition.key), alike):
                     self.tree.graph.edge(node, self.tree.node(definition.id))
 
     def _offering(self, module: Defined, name: str) -> list[Defined]:

@@ -24,6 +24,16 @@ _LIFE: Final = frozenset(
     name for name in dir(unittest.TestCase) if not name.startswith(("assert", "fail", "_"))
 )
 """Methods that unittest itself calls, among others."""
+_COPIED: Final = frozenset(
+    (
+        *("__copy__", "__deepcopy__", "__getnewargs__", "__getnewargs_ex__", "__getstate__", "__reduce__"),
+        *("__reduce_ex__", "__setstate__"),
+    )
+)
+"""Methods that only the modules below call (docs.python.org, "copy" and "pickle")."""
+_COPYING: Final = frozenset(
+    ("copy", "copyreg", "pickle", "_pickle", "shelve", "multiprocessing", "concurrent", "cloudpickle", "dill")
+)
 _HOLDS: Final = ("function", "class", "kernel")
 _AT_IMPORT: Final = ("call", "launch", "method", "import", "star")
 _PY: Final = keys.space(keys.py(""))
@@ -92,6 +102,14 @@ def add_python(tree: Tree, names: Names, classes: Classes) -> None:
             tree.graph.edge(tree.node(cls), tree.node(base))
 
 
+def add_copying(tree: Tree) -> None:
+    """What names something of a module that copies objects runs their methods for that."""
+    copying = tree.name("copying", "")
+    for (sort, name), node in list(tree.named.items()):
+        if sort == "py" and not _COPYING.isdisjoint(name.split(".")):
+            tree.graph.edge(node, copying)
+
+
 def _definition(
     tree: Tree, names: Names, classes: Classes, called: set[str], registered: set[int], definition: Defined
 ) -> None:
@@ -137,6 +155,9 @@ def _held_by(tree: Tree, names: Names, definition: Defined, decorator: str, node
 
 def _of_class(tree: Tree, classes: Classes, called: set[str], method: Defined, cls: Defined) -> None:
     name, node, has = keys.last(method.key), tree.node(method.id), tree.node(cls.id)
+    if name in _COPIED:
+        tree.graph.meeting(has, tree.name("copying", ""), node)
+        return
     unasked = is_special(name) or name not in called or any("property" in d for d in shown(method))
     if unasked or (cls.id in classes.foreign and name in _LIFE):
         tree.graph.edge(has, node)
@@ -191,10 +212,7 @@ def _looked_up(tree: Tree, names: Names, holders: _Holders, mention: Mentioned) 
     if not module:
         # Of an object that is not known: a method that a text names is called by its name elsewhere, mostly.
         return
-    if module and last != "*":
-        node = names.node(f"{module}.{last}")
-    else:
-        node = names.any_of(module)
+    node = names.any_of(module, last) if "*" in last else names.node(f"{module}.{last}")
     for owner in mention.owners:
         holder = holders.of(owner)
         if holder is None:

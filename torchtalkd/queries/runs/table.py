@@ -27,7 +27,7 @@ from torchtalkd.queries.runs.operator_nodes import Operators, add_operators
 from torchtalkd.queries.runs.packed import Labels, Numbers, Pairs
 from torchtalkd.queries.runs.python_classes import Classes
 from torchtalkd.queries.runs.python_look_up import Names
-from torchtalkd.queries.runs.python_nodes import add_python
+from torchtalkd.queries.runs.python_nodes import add_copying, add_python
 from torchtalkd.store.view import View
 
 _KEPT: Final = (keys.space(keys.py("")), "runs")
@@ -139,6 +139,7 @@ def _work_out(view: View) -> Runs:
     add_python(tree, names, classes)
     operators = Operators(tree)
     add_operators(tree, names, operators)
+    add_copying(tree)
     tests = test_files(tree)
     starts = _starts(tree, names, {file.id: number for number, file in enumerate(tests)})
     starts[tree.name("everywhere", "")] = (1 << len(tests)) - 1
