@@ -7,27 +7,21 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Container, Iterable, Iterator
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from torchtalkd.queries.affected_walk import Goal
 from torchtalkd.queries.runs.table import Runs
 from torchtalkd.store.rows import ID_BITS
 
-
-class Hop(NamedTuple):
-    """How some test files go on from a node."""
-
-    bits: int
-    """Which test files."""
-    after: int
-    """The next node; -1 at a goal."""
-    goal: Goal
+Hop: TypeAlias = tuple[int, int, Goal, "Hop | None"]
+"""How some test files go on from a node: which (as bits), the next node (-1 at a goal), the goal, and how
+others go on. A plain tuple: there are tens of thousands."""
 
 
 class Back(NamedTuple):
     """The walk back."""
 
-    hops: dict[int, list[Hop]]
+    hops: dict[int, Hop]
     """Of each node that was met; no test file goes on by two of them."""
     first: dict[int, int]
     """Id of a test file → the node in it that is nearest to a goal."""
@@ -45,7 +39,7 @@ def back(table: Runs, goals: Iterable[Goal], bits: int) -> Back:
         here = table.bits(goal.node) & goal.mask & bits & ~seen.get(goal.node, 0)
         if here:
             seen[goal.node] = seen.get(goal.node, 0) | here
-            hops.setdefault(goal.node, []).append(Hop(here, -1, goal))
+            hops[goal.node] = (here, -1, goal, hops.get(goal.node))
             waiting.append((goal.node, here, goal))
             left |= here
     # Only these can be met: what came in otherwise has no way in the table.
@@ -68,13 +62,13 @@ def back(table: Runs, goals: Iterable[Goal], bits: int) -> Back:
                 new &= ~seen.get(other, 0)
                 if new:
                     seen[other] = seen.get(other, 0) | new
-                    hops.setdefault(other, []).append(Hop(new, node, goal))
+                    hops[other] = (new, node, goal, hops.get(other))
                     waiting.append((other, new, goal))
         for one, other in meets.of(node):
             new = live & sets[which[one]] & sets[which[other]] & ~seen.get(one, 0)
             if new:
                 seen[one] = seen.get(one, 0) | new
-                hops.setdefault(one, []).append(Hop(new, node, goal))
+                hops[one] = (new, node, goal, hops.get(one))
                 waiting.append((one, new, goal))
     return found
 
@@ -115,7 +109,10 @@ def way(found: Back, node: int, number: int) -> tuple[list[int], Goal]:
     way = []
     while True:
         way.append(node)
-        hop = next(hop for hop in found.hops[node] if hop.bits >> number & 1)
-        if hop.after < 0:
-            return way, hop.goal
-        node = hop.after
+        hop: Hop | None = found.hops[node]
+        while hop is not None and not hop[0] >> number & 1:
+            hop = hop[3]
+        assert hop is not None, "each node of a way knows how the test file goes on from it"
+        if hop[1] < 0:
+            return way, hop[2]
+        node = hop[1]
