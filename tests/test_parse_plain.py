@@ -144,8 +144,12 @@ def test_methods_are_asked_of_python() -> None:
         b"def f():\n    x = ''\n" + b"    x = x.strip()\n" * 20_000 + b"    x.split()\n",
         b"def f(x: " + b"List[" * 500 + b"str" + b"]" * 500 + b"):\n    x.copy()\n",
         b"def f(:\n    x = ''\n    x.split()\n",
+        b"(" * 3000 + b"a, b" + b")" * 3000 + b" = 1, 2\n",
+        b"".join(b"v%d = [v%d]\n" % (n, n + 1) for n in range(20_000)),
+        b"x = " + b"y[" * 3000 + b"0" + b"]" * 3000 + b"\n" + b"y." * 3000 + b"z()\n",
+        b"getattr(m, " + b"a + " * 3000 + b"'b')\n",
     ],
-    ids=["chain", "deep", "long", "nested", "broken"],
+    ids=["chain", "deep", "long", "nested", "broken", "target", "variables", "subscripts", "sum"],
 )
 def test_bad_texts_end(text: bytes) -> None:
     """No text takes long or raises."""

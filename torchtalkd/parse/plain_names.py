@@ -10,7 +10,7 @@ from tree_sitter import Node
 
 from torchtalkd.parse import plain_types
 from torchtalkd.parse.plain_given import Reader, given, iterated
-from torchtalkd.parse.plain_places import LONGEST, places
+from torchtalkd.parse.plain_places import LONGEST, occurrences, places
 from torchtalkd.parse.plain_types import NOTHING, Plain, joined
 from torchtalkd.parse.python_outline import Outline
 
@@ -19,12 +19,13 @@ _WORK: Final = 50_000
 _ROUNDS: Final = 4
 FREE: Final = 1 << 30
 """Nothing was assumed."""
-_CHANGES: Final = (
+_CHANGES: Final = re.compile(
     rb"[ \t]*(?:\.(?:"
     + "|".join(sorted(plain_types.changing())).encode()
     + rb")\b|\[.*\][ \t]*=(?!=)|\+=|\|=)"
 )
 """Behind a name: what is in its value may be something else from there on."""
+_GLOBAL: Final = re.compile(rb"\bglobal[ \t]+([^\n#;]+)")
 _COMPREHENSIONS: Final = (
     *("list_comprehension", "set_comprehension", "dictionary_comprehension", "generator_expression"),
 )
@@ -41,6 +42,8 @@ class BoundNames:
         """What is being worked out, from the first that was asked for → what it is so far."""
         self.lowest = FREE
         """The first of these that something was assumed of."""
+        self._globals: set[bytes] | None = None
+        """The names that some function says are the module's."""
         self._nodes: dict[int, Node | None] = {}
         self._starts: dict[int, int] = {}
         self._mixed: set[tuple[int, bytes]] = set()
@@ -140,17 +143,19 @@ class BoundNames:
 
     def _is_global(self, name: bytes) -> bool:
         """Whether a function says that a name is the module's."""
-        data = self._read.out.data
-        return (
-            b"global" in data and re.search(rb"\bglobal[^\n]*\b" + re.escape(name) + rb"\b", data) is not None
-        )
+        if self._globals is None:
+            found = _GLOBAL.findall(self._read.out.data) if b"global" in self._read.out.data else []
+            self._globals = {word.strip() for names in found for word in names.split(b",")}
+        return name in self._globals
 
     def _under_name(self, value: Plain, name: bytes, start: int, end: int) -> Plain:
         """What is known of a value with a name: what it holds only where nothing is put into it."""
-        if value.item is None and value.value is None:
+        bare = plain_types.of_name(value, False)
+        if bare == value:
             return value
-        changes = re.compile(rb"(?<![\w.])" + re.escape(name) + _CHANGES)
-        return plain_types.of_name(value, changes.search(self._read.out.data, start, end) is None)
+        data = self._read.out.data
+        behind = (at + len(name) for at in occurrences(data, name, start, end))
+        return bare if any(_CHANGES.match(data, at) for at in behind) else value
 
     def _inner(self, node: Node, name: bytes, at: int, depth: int) -> tuple[bool, Plain | None]:
         """Whether a comprehension or lambda around a place binds a name, and what the innermost gives it."""

@@ -28,17 +28,24 @@ USES: Final = frozenset(
 """Around a name that is read. (A keyword's own name is none of the function's.)"""
 
 
-def places(data: bytes, root: Node, name: bytes, start: int, end: int) -> Iterator[Node]:
-    """The leaves between two bytes that have a name, but for those where it is certainly read."""
+def occurrences(data: bytes, name: bytes, start: int, end: int) -> Iterator[int]:
+    """Where a name begins between two bytes, but for attributes of that name."""
     width = len(name)
     at = data.find(name, start, end)
     while at >= 0:
-        behind = at + width
-        if _is_whole(data, at, behind) and data[at - 1 : at] != b"." and not _is_read(data, at, behind):
+        if _is_whole(data, at, at + width) and data[at - 1 : at] != b".":
+            yield at
+        at = data.find(name, at + width, end)
+
+
+def places(data: bytes, root: Node, name: bytes, start: int, end: int) -> Iterator[Node]:
+    """The leaves between two bytes that have a name, but for those where it is certainly read."""
+    for at in occurrences(data, name, start, end):
+        behind = at + len(name)
+        if not _is_read(data, at, behind):
             leaf = root.descendant_for_byte_range(at, behind)
             if leaf is not None and leaf.type == "identifier" and leaf.end_byte == behind:
                 yield leaf
-        at = data.find(name, behind, end)
 
 
 def attribute_places(data: bytes, root: Node, name: bytes) -> Iterator[Node]:

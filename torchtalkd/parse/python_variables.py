@@ -17,6 +17,7 @@ from typing import Any, Final, NamedTuple
 
 from tree_sitter import Node
 
+from torchtalkd.parse.plain_places import occurrences
 from torchtalkd.parse.plain_types import unchanging
 from torchtalkd.parse.python_outline import CHAIN, Outline
 
@@ -27,12 +28,12 @@ _TEXTS: Final = re.compile(
 )
 _WORDS: Final = rb"globals|vars|locals|setattr|exec|eval|modules|__dict__|_getframe|__setattr__"
 _MAKING: Final = re.compile(rb"\b(?:" + _WORDS + rb")\b")
-_CHANGES: Final = re.compile(
-    rb"(?<![\w.])([A-Za-z_]\w*)[ \t]*(?:\.(\w+)[ \t]*\(|\[[^\n]*\][ \t]*[-+|]?=(?!=)|[-+|]=)"
-)
+_CHANGES: Final = re.compile(rb"[ \t]*(?:\.(\w+)[ \t]*\(|\[[^\n]*\][ \t]*[-+|]?=(?!=)|[-+|]=)")
 _GLOBAL: Final = re.compile(rb"\bglobal[ \t]+([^\n#]+)")
 _LONGEST: Final = 400_000
 """Bytes of a statement, above which what is in it is not looked for."""
+_MOST_LOOKED_AT: Final = 100_000_000
+"""Bytes that are gone over for all variables of a file; with more each counts as changed."""
 _ASSIGNMENTS: Final = ("assignment", "augmented_assignment")
 _BLOCKS: Final = frozenset(
     (
@@ -104,14 +105,20 @@ def _makers(out: Outline) -> re.Pattern[bytes]:
 
 def _changed(out: Outline, variables: set[bytes]) -> set[bytes]:
     """The variables of which some function may change what is in them, as far as a text shows that."""
-    found = {
-        match[1]
-        for match in _CHANGES.finditer(out.data)
-        if match[1] in variables and (match[2] or b"").decode("utf-8", "replace") not in unchanging()
-    }
+    if len(variables) * len(out.data) > _MOST_LOOKED_AT:
+        return set(variables)
+    found = {name for name in variables if _is_changed(out.data, name)}
     for match in _GLOBAL.finditer(out.data):
         found |= variables.intersection(word.strip() for word in match[1].split(b","))
     return found
+
+
+def _is_changed(data: bytes, name: bytes) -> bool:
+    for at in occurrences(data, name, 0, len(data)):
+        behind = _CHANGES.match(data, at + len(name))
+        if behind is not None and (behind[1] or b"").decode("utf-8", "replace") not in unchanging():
+            return True
+    return False
 
 
 def _statements(out: Outline) -> Iterator[_Statement]:
@@ -158,11 +165,15 @@ def _assigned(assignment: Node, data: bytes) -> Iterator[_Statement]:
 
 def _names(pattern: Node, data: bytes) -> list[bytes]:
     """The plain names that a target binds."""
-    if pattern.type == "identifier":
-        return [data[pattern.start_byte : pattern.end_byte]]
-    if pattern.type in ("subscript", "attribute"):
-        return []
-    return [name for child in pattern.named_children for name in _names(child, data)]
+    found: list[bytes] = []
+    waiting = [pattern]
+    while waiting:
+        node = waiting.pop()
+        if node.type == "identifier":
+            found.append(data[node.start_byte : node.end_byte])
+        elif node.type not in ("subscript", "attribute"):
+            waiting += node.named_children
+    return found
 
 
 def _root(node: Node, data: bytes) -> bytes:
