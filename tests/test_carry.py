@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -28,6 +29,13 @@ DERIVED: dict[tuple[str, str], Callable[[View], object]] = {
     ("target", "by_package"): targets._by_package,
 }
 """What queries keep of the definitions of one space, and what makes it."""
+
+ROOT = Path(__file__).parent.parent
+BY_NAME_ALONE = {
+    *("bindings of files", "sites of keys", "files of Python objects", "macro_uses", "structure_calls"),
+    *("bodies_of", "rare"),
+}
+"""What is kept beside exact edges, and holds none: definitions and references by their names."""
 
 SPACES = ("op", "py", "cpp", "macro", "test", "tag")
 
@@ -196,3 +204,16 @@ def test_a_view_of_another_database_or_an_older_one_takes_nothing(mini_tree: Pat
             assert later.revision > one.revision
             assert not carry(later, one)
             assert carry(one, later)
+
+
+def test_what_is_kept_of_exact_edges_says_so() -> None:
+    """Tables beside the use of a compiler's facts are forgotten with them, or are known to hold none."""
+    named = re.compile(r"\bkept(?:\.setdefault\(|\.get\(|\[)\s*\"([^\"]+)\"")
+    uses = re.compile(r"\bexact_(?:in|to|overridden)\(|import .*\b(?:callers|callees)\b|exact_edges import")
+    found: set[str] = set()
+    for path in sorted((ROOT / "torchtalkd" / "queries").rglob("*.py")):
+        text = path.read_text("utf-8")
+        if uses.search(text):
+            found |= {name for name in named.findall(text) if not name.startswith("exact")}
+    assert found <= BY_NAME_ALONE, found - BY_NAME_ALONE
+    assert any(name in found for name in BY_NAME_ALONE), "the pattern still finds tables"
