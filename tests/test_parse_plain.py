@@ -154,3 +154,19 @@ def test_methods_are_asked_of_python() -> None:
 def test_bad_texts_end(text: bytes) -> None:
     """No text takes long or raises."""
     assert parse("torch/a.py", text, CONVENTIONS).definitions
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        (b"x = 1\nprint 'old'\n\ndef test_it():\n    pass\n", 2),
+        (b"def test_it():\n    exec 'x'\n", 2),
+        (b"def test_it():\n    print('new')\n    print ('new')\n    exec('x')\n", 0),
+        (b'def test_it():\n    """\n    print this\n    """\n', 0),
+    ],
+)
+def test_python_2_is_a_problem_and_no_more(text: bytes, line: int) -> None:
+    """What the grammar reads of it is read all the same."""
+    facts = parse("test/test_old.py", text, CONVENTIONS)
+    assert [problem.line for problem in facts.problems] == ([line] if line else [])
+    assert any(d.name.endswith("test_it") for d in facts.definitions)
