@@ -104,10 +104,11 @@ def _both(pool: Pool, now: Known, folder: Path, sample: list[str]) -> tuple[Answ
             return None
         if (task := queue.next_precompiled()) is not None:
             return task
-        if not any(one.state == "building" for one in queue.precompiled):
+        if not any(one.state == "building" for one in queue.precompiled or ()):
             while waiting:
                 task = queue.task_of(waiting.pop())
                 bare = {name: value for name, value in task.request.items() if name != "precompiled"}
+                bare["whole"] = True
                 # `again` tells a unit that no precompiled header serves from one that is read plainly.
                 tasks.append(Task(task.request, task.subject._replace(again=True)))
                 tasks.append(Task(bare, task.subject))

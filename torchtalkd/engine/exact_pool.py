@@ -64,8 +64,6 @@ class Pool:
         self._size = size
         self._workers: list[_Worker] = []
         self._selector = selectors.DefaultSelector()
-        self.peak = 0
-        """Kilobytes of memory that the largest process has taken."""
         self.restarts = 0
 
     def __enter__(self) -> Pool:
@@ -155,7 +153,6 @@ class Pool:
             return
         answer, worker.received = json.loads(worker.received), b""
         task, worker.task = worker.task, None
-        self.peak = max(self.peak, answer.get("peak", 0))
         if answer.get("peak", 0) > GROWN_KILOBYTES:
             self._end(worker)
         if task is not None:

@@ -65,6 +65,8 @@ class Queue:
         self._apart: list[tuple[Item, ...]] = []
         self._plain: set[str] = set()
         self._flying: dict[str, Item] = {}
+        self._edited: set[str] = set()
+        self._stays = False
         self.first: frozenset[str] = frozenset()
         """Files that are read before all others: open, or edited."""
         self.opened: frozenset[str] = frozenset()
@@ -74,9 +76,19 @@ class Queue:
         return len(self._waiting) + sum(map(len, self._apart))
 
     @property
-    def precompiled(self) -> list[Precompiled]:
-        """The precompiled headers there are to be."""
-        return self._headers or []
+    def precompiled(self) -> list[Precompiled] | None:
+        """The precompiled headers there are to be; None where that was not looked at yet."""
+        return self._headers
+
+    def prepare(self) -> None:
+        """Looks which precompiled headers there are, and has those made, when nothing waits, that serve what
+        is edited: for one who stays, so that the next save is quick."""
+        self._stays = True
+        self._look(self._known)
+
+    def _look(self, known: Known | None) -> None:
+        if self._headers is None and known is not None:
+            self._headers = precompiled(known, self._certain(known), self._folder, self._reader)
 
     def renew(self, known: Known, found: Stale, changed: int) -> None:
         """Takes over what is to be read now. `changed`: the files that were replaced since the last time."""
@@ -85,6 +97,7 @@ class Queue:
             path: item for path, item in found.read.items() if not _same(self._flying.get(path), item)
         }
         self._apart = []
+        self._edited |= found.edited
         first = [path for path in self._waiting if path in self.opened]
         first += [path for path in sorted(found.edited) if path in self._waiting]
         folders = {posixpath.dirname(path) for path in first}
@@ -96,7 +109,7 @@ class Queue:
             known, (path for path, item in self._waiting.items() if item.wanted.header), UMBRELLA
         )
         if self._headers is None and len(self._waiting) > _ALONE:
-            self._headers = precompiled(known, self._certain(known), self._folder, self._reader)
+            self._look(known)
         elif changed and self._headers:
             self._headers = [self._without(one, changed) for one in self._headers]
 
@@ -149,9 +162,7 @@ class Queue:
     def next_precompiled(self) -> Task | None:
         """A precompiled header that is wanted."""
         for one in self._headers or ():
-            if one.state != "wanted" or not one.group.headers:
-                continue
-            if sum(path in self._waiting for path in one.group.units) * 1.0 > BUILD:
+            if self._is_wanted(one):
                 one.state = "building"
                 one.path.parent.mkdir(parents=True, exist_ok=True)
                 one.path.write_text(one.text, "utf-8")
@@ -166,6 +177,18 @@ class Queue:
                 }
                 return Task(request, Subject("precompile", header=one))
         return None
+
+    @property
+    def prepares(self) -> bool:
+        """Whether nothing waits, and a precompiled header is to be made for the next save."""
+        return self._stays and not self._waiting and any(map(self._is_wanted, self._headers or ()))
+
+    def _is_wanted(self, one: Precompiled) -> bool:
+        if one.state != "wanted" or not one.group.headers:
+            return False
+        if self._stays and not self._waiting:
+            return any(path in self._edited or path in self.opened for path in one.group.units)
+        return sum(path in self._waiting for path in one.group.units) > BUILD
 
     def _ready_task(self) -> Task | None:
         for one in self._headers or ():

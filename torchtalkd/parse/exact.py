@@ -48,11 +48,14 @@ def read(
     *,
     headers: Collection[str] = (),
     contents: str | None = None,
+    whole: bool = False,
 ) -> Read:
     """Reads a unit: `file` is absolute, `root` the resolved tree. The bodies of the file itself are given,
     or of `headers` (paths from the root) where there are any: then `file` only includes them, and `contents`
-    is its text, which need not be on the disk. Raises Missing, Failed."""
-    with _Parsed(file, arguments, c.KEEP_GOING, contents) as parsed:
+    is its text, which need not be on the disk. `whole`: the bodies of what it includes are understood, too,
+    which costs half as much again and changes nothing that is given. Raises Missing, Failed."""
+    options = c.KEEP_GOING if headers or whole else c.KEEP_GOING | c.SKIP_INCLUDED_BODIES
+    with _Parsed(file, arguments, options, contents) as parsed:
         lib = parsed.lib
         wanted = frozenset(headers) or frozenset({normal(file, f"{root}/")})
         names = Names(lib, root, wanted.__contains__)
@@ -105,8 +108,7 @@ class _Parsed:
 
     def __init__(self, file: str, arguments: Sequence[str], options: int, contents: str | None) -> None:
         self.lib = c.library()
-        # Declarations that come from a precompiled header are not walked at the top.
-        self._index = self.lib.clang_createIndex(1, 0)
+        self._index = c.new_index(self.lib)
         unit = c_void_p()
         flags = (c_char_p * len(arguments))(*(argument.encode() for argument in arguments))
         unsaved, count = None, 0
