@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import posixpath
 import re
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
@@ -47,6 +48,8 @@ class Certain(NamedTuple):
     closures: Closures
     unguarded: int
     """Headers that are read again each time they are included, as bits."""
+    shared: int
+    """Files that more than one names, as bits: a part of a header, `x_inl.h`, is named by that alone."""
 
 
 def certain(known: Known, texts: Mapping[str, Text], made: str) -> Certain:
@@ -89,7 +92,8 @@ def certain(known: Known, texts: Mapping[str, Text], made: str) -> Certain:
         if path in numbers and not text.once and not _is_unit(known, path)
     )
     whole = Closures(numbers, direct, closed(numbers.values(), direct), known.closures.generated)
-    return Certain(whole, unguarded)
+    named = Counter(number for some in direct.values() for number in some)
+    return Certain(whole, unguarded, mask(number for number, count in named.items() if count > 1))
 
 
 def read_text(data: bytes) -> Text:

@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from torchtalkd.compilation.values import BESIDE, made_folder
+from torchtalkd.compilation.values import made_folder
 from torchtalkd.engine.exact_certain import Certain, certain, texts
 from torchtalkd.engine.exact_groups import BUILD, Group, entries, including
 from torchtalkd.engine.exact_known import Known
@@ -23,6 +23,8 @@ from torchtalkd.engine.exact_precompiled import (
     building,
     made,
     precompiled,
+    read_before,
+    umbrella_file,
     umbrella_text,
     umbrellas,
     weight,
@@ -172,7 +174,6 @@ class Queue:
                     "file": str(one.path),
                     "arguments": [*_without_language(one.arguments), *arguments],
                     "root": self._root,
-                    "contents": one.text,
                     "target": str(building(one)),
                 }
                 return Task(request, Subject("precompile", header=one))
@@ -237,13 +238,19 @@ class Queue:
         self._take(items)
         assert self._known is not None
         paths = [item.wanted.path for item in items]
+        sure = self._sure
+        # Headers that are read apart had errors: of these all is read, in the order of their text.
+        before = read_before(self._known, sure, paths) if sure is not None and not again else []
+        text = umbrella_text(self._known, paths, sure.unguarded if sure else 0, before)
+        # On the disk: libclang makes no preamble of a text that is in memory alone.
+        file = umbrella_file(self._folder, text)
         request = {
             "do": "read",
-            "file": str(self._folder / BESIDE / "headers.cpp"),
+            "file": str(file),
             "arguments": items[0].wanted.arguments,
             "root": self._root,
             "headers": paths,
-            "contents": umbrella_text(self._known, paths, self._sure.unguarded if self._sure else 0),
+            "whole": not before,
         }
         return Task(request, Subject("headers", items, again=again))
 

@@ -70,19 +70,16 @@ def _peak() -> int:
 
 def _done(request: dict[str, Any]) -> dict[str, Any]:
     file, arguments, root = request["file"], request["arguments"], request["root"]
-    contents: str | None = request.get("contents")
     if request["do"] == "precompile":
-        return {"errors": precompile(file, arguments, root, contents or "", request["target"])}
+        return {"errors": precompile(file, arguments, root, request["target"])}
     headers, precompiled = request.get("headers", ()), request.get("precompiled")
     plain = False
     if precompiled:
-        found = read(
-            file, [*arguments, "-include-pch", precompiled], root, headers=headers, contents=contents
-        )
+        found = read(file, [*arguments, "-include-pch", precompiled], root, headers=headers)
         plain = _made_errors(found, request.get("missing", False))
     if not precompiled or plain:
         whole = plain or request.get("whole", False)
-        found = read(file, arguments, root, headers=headers, contents=contents, whole=whole)
+        found = read(file, arguments, root, headers=headers, whole=whole)
     return {"units": found.units, "errors": found.errors, "plain": plain}
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable
-from ctypes import POINTER, Structure, byref, c_char_p, c_int, c_ubyte, c_uint, c_ulong, c_ushort, c_void_p
+from ctypes import POINTER, Structure, byref, c_char_p, c_int, c_ubyte, c_uint, c_ushort, c_void_p
 from functools import cache
 from typing import Any, Final
 
@@ -36,12 +36,6 @@ class _Location(Structure):
 
 class _Range(Structure):
     _fields_ = (("pointers", c_void_p * 2), ("begin", c_uint), ("end", c_uint))
-
-
-class UnsavedFile(Structure):
-    """CXUnsavedFile."""
-
-    _fields_ = (("name", c_char_p), ("contents", c_char_p), ("length", c_ulong))
 
 
 class IndexOptions(Structure):
