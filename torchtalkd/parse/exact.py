@@ -24,7 +24,7 @@ from torchtalkd.readings import Diagnostic, ExactUnit
 __all__ = ["Failed", "Missing", "Read", "precompile", "read", "recipe", "version"]
 
 MOST_ERRORS: Final = 200
-"""Errors of a unit that are kept; more only follow from these."""
+"""Errors of one file that are kept; more only follow from these."""
 _MISSING: Final = re.compile(r"'([^']*)' file not found")
 
 
@@ -136,10 +136,12 @@ def _errors(parsed: _Parsed, root: str) -> tuple[Diagnostic, ...]:
     lib: Any = parsed.lib
     place = c.placer(lib)
     found: list[Diagnostic] = []
+    counts = Counter[int]()
     for number in range(lib.clang_getNumDiagnostics(parsed.unit)):
         diagnostic = lib.clang_getDiagnostic(parsed.unit, number)
-        if lib.clang_getDiagnosticSeverity(diagnostic) >= c.ERROR and len(found) < MOST_ERRORS:
-            handle, line, _ = place(lib.clang_getDiagnosticLocation(diagnostic))
+        handle, line, _ = place(lib.clang_getDiagnosticLocation(diagnostic))
+        if lib.clang_getDiagnosticSeverity(diagnostic) >= c.ERROR and counts[handle] < MOST_ERRORS:
+            counts[handle] += 1
             file = text(lib, lib.clang_getFileName(handle)) if handle else ""
             message = text(lib, lib.clang_getDiagnosticSpelling(diagnostic))
             missing = _MISSING.search(message)
