@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import sys
 from pathlib import Path
 
 import pytest
@@ -136,9 +137,8 @@ def test_a_deleted_unit_leaves_nothing(tree: ExactTree) -> None:
 def test_a_unit_that_libclang_cannot_read_is_not_tried_again(
     tree: ExactTree, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(
-        "torchtalkd.engine.exact_pool._START", "import sys; sys.stdin.readline(); sys.exit(9)"
-    )
+    dies = [sys.executable, "-c", "import sys; sys.stdin.readline(); sys.exit(9)"]
+    monkeypatch.setattr("torchtalkd.engine.exact_pool.own_process", lambda _: dies)
     result = tree.exactly()
     assert {why for _, why in result.failed} == {"the process that read it ended (9)"}
     assert len(result.failed) == 3
