@@ -136,14 +136,14 @@ def umbrellas(
     ]
 
 
-def read_before(known: Known, sure: Certain, headers: Sequence[str]) -> list[str]:
+def read_before(seen: Closures, sure: Certain, headers: Sequence[str]) -> list[str]:
     """What may be read before some headers, and without bodies: what they name themselves, for certain and
     like others do, and what includes none of them, nor anything that is missing."""
-    number = {path: known.wanted[path].number for path in headers}
-    wrong = including(known.closures, mask(number.values())) | including(sure.closures, sure.lacking)
+    numbers = [seen.numbers[path] for path in headers]
+    wrong = including(seen, mask(numbers)) | including(sure.closures, sure.lacking)
     common = 0
-    for one in number.values():
-        common |= sure.closures.closed.get(one, 0)
+    for number in numbers:
+        common |= sure.closures.closed.get(number, 0)
     there = [path for path in headers if path in sure.closures.numbers]
     return entries(there, common & sure.shared & ~wrong, sure.closures, sure.unguarded, named=True)
 

@@ -240,7 +240,7 @@ class Queue:
         paths = [item.wanted.path for item in items]
         sure = self._sure
         # Headers that are read apart had errors: of these all is read, in the order of their text.
-        before = read_before(self._known, sure, paths) if sure is not None and not again else []
+        before = read_before(self._known.closures, sure, paths) if sure is not None and not again else []
         text = umbrella_text(self._known, paths, sure.unguarded if sure else 0, before)
         # On the disk: libclang makes no preamble of a text that is in memory alone.
         file = umbrella_file(self._folder, text)
