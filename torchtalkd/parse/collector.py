@@ -100,6 +100,8 @@ class Collector:
         self.uses: list[MacroUse] = []
         self.scopes: list[tuple[int, Scope]] = []
         """(start, scope) of each namespace, class and library block, outer ones first."""
+        self.bodies: dict[int, tuple[int, int]] = {}
+        """Start of a function's body → (offset behind it, ordinal of its scope)."""
         self.macro_offsets: set[int] = set()
         """Where the walk met a macro outside of functions."""
         self.fixed: tuple[int, int] | None = None

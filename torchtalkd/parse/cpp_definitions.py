@@ -101,7 +101,7 @@ def function(collector: Collector, scope: Scope, captures: Captures) -> Scope | 
     if found.macro_arguments is not None or (bare and CAPITALS.match(found.name)):
         opened = _macro_head(collector, scope, node, found)
         if opened is not None:
-            return opened
+            return _with_body(collector, body, opened)
     if scope.body and not scope.inside_class and bare:
         # `f<T>(x, typename T::U{});` reads like a definition, as does a loop made by a macro.
         called(collector, scope, found.name, found.offset)
@@ -128,6 +128,13 @@ def function(collector: Collector, scope: Scope, captures: Captures) -> Scope | 
     opened = Scope(node.end_byte, f"{prefix}::" if prefix else "", ordinal, True, local=scope.local)
     pybind11.parameters(collector, opened, found.parameters)
     torch_library.parameters(opened, found.parameters)
+    return _with_body(collector, body, opened)
+
+
+def _with_body(collector: Collector, body: Node | None, opened: Scope) -> Scope:
+    """Keep where the body stands: what was read well needs no second reading."""
+    if body is not None:
+        collector.bodies[body.start_byte] = opened.end, opened.ordinal
     return opened
 
 

@@ -14,7 +14,7 @@ from tree_sitter import Parser, Range, Tree
 
 from torchtalkd.facts import Reference
 from torchtalkd.parse.collector import Collector
-from torchtalkd.parse.cpp_skeleton import Outermost, bodies, gaps, touched_by
+from torchtalkd.parse.cpp_skeleton import Body, Outermost, bodies, gaps, touched_by
 from torchtalkd.parse.cpp_text import Text, without
 from torchtalkd.parse.cpp_walk import LANGUAGES, Chunk, walk
 
@@ -49,10 +49,14 @@ def _add_branches(collector: Collector, grammar: str, errors: list[Stretch]) -> 
     for start, end, group, number in collector.directives.branches:
         spans[group] = (min(start, spans.get(group, (start, 0))[0]), max(end, spans.get(group, (0, end))[1]))
         last[group] = max(number, last.get(group, 0))
+    # In a function that binds, an error costs bindings.
+    binds = collector.mentions_bindings or b"Library" in collector.data
+    contained = [] if binds else _contained(collector)
     touched = {
         group: span
         for group, span in spans.items()
         if any(begin <= span[1] + _NEAR and span[0] - _NEAR <= stop for begin, stop in errors)
+        and not _within(collector, contained, *span)
     }
     if not touched:
         return
@@ -78,11 +82,18 @@ def _add_branches(collector: Collector, grammar: str, errors: list[Stretch]) -> 
 
 def _add_skeleton(collector: Collector, grammar: str, errors: list[Stretch]) -> None:
     """Read the file again without the bodies that have errors; add the functions that were lost, and
-    give them the references that were found within their lines."""
-    errors = _uncontained(collector, errors)
+    give them the references that were found within their lines.
+
+    What was read well needs no second reading either: only its head does, which may stand in a namespace
+    that the first reading has lost.
+    """
+    well_read = _well_read(collector, errors)
+    contained = _contained(collector)
+    errors = [error for error in errors if not _within(collector, contained, *error)]
     if not errors:
         return
     branches = collector.directives.branches
+    seen = {b""}
     # The branches of an #if need not add up to what the grammar can read; each choice of them may.
     for chosen in range(min(max((number for *_, number in branches), default=0) + 1, _MAX_BRANCHES)):
         data = collector.data
@@ -94,33 +105,57 @@ def _add_skeleton(collector: Collector, grammar: str, errors: list[Stretch]) -> 
             ]
             data = without(data, _joined(left_out))
         found = bodies(data)
-        if found is not None:
-            _reread(collector, grammar, data, found, errors)
+        if found is None:
+            continue
+        stretches, scopes = _unread(collector, found, errors, well_read)
+        text = b"\0".join(data[start:end] for start, end in stretches)
+        if text not in seen:
+            seen.add(text)
+            _reread(collector, grammar, data, stretches, scopes)
 
 
-def _reread(collector: Collector, grammar: str, data: bytes, found: Outermost, errors: list[Stretch]) -> None:
-    """Read the text again, without the bodies that the errors touch."""
+def _unread(
+    collector: Collector, found: Outermost, errors: list[Stretch], well_read: set[Body]
+) -> tuple[list[Stretch], list[Chunk]]:
+    """What is to be read again, and the scopes that its pieces stand in: none where it is all of the file."""
     unreadable = touched_by(found.bodies, errors)
-    windows: list[Stretch] = [(0, len(data))]
+    windows: list[Stretch] = [(0, len(collector.data))]
     scopes: list[Chunk] = []
     namespaces = _namespaces(collector)
     across = any(start < edge <= end for start, end in errors for edge in namespaces.values())
     if not across and found.namespaces == {end - 1 for end in namespaces.values()}:
         if not unreadable:
-            return
+            return [], []
         # Every namespace was read, and to its end: what was lost is near the errors.
         windows = _windows(collector, errors)
         scopes = [_piece(collector, start) for start, _ in windows]
-    ranges = [
-        _range(collector.text, start, end)
-        for first, last in windows
-        for start, end in gaps(unreadable, first, last)
-    ]
-    parser = Parser(LANGUAGES[grammar], included_ranges=ranges)
+    left_out = sorted({*unreadable, *(Body(body.start + 1, body.end) for body in found.bodies if body in well_read)})
+    return [stretch for window in windows for stretch in gaps(left_out, *window)], scopes
+
+
+def _reread(
+    collector: Collector, grammar: str, data: bytes, stretches: list[Stretch], scopes: list[Chunk]
+) -> None:
+    """Read these stretches of the text, and join what they say to what is known."""
+    parser = Parser(
+        LANGUAGES[grammar], included_ranges=[_range(collector.text, *stretch) for stretch in stretches]
+    )
     variant = _another(collector, data)
     walk(variant, parser.parse(data).root_node, grammar, scopes)
     before = len(collector.definitions)
     ordinals = _merge(collector, variant, repair=True)
+    # What the first reading took for something else, or for another function, calls the same.
+    calling = {
+        collector.bodies[start][1]: ordinals[ordinal]
+        for start, (_, ordinal) in variant.bodies.items()
+        if ordinals.get(ordinal, -1) >= before and start in collector.bodies
+    }
+    if calling:
+        collector.references += [
+            reference._replace(owner=calling[reference.owner])
+            for reference in collector.references
+            if reference.owner in calling
+        ]
     if not scopes:
         # Read as a whole: it knows the namespaces, in which macros are still to be read.
         scoped = dict(collector.scopes)
@@ -139,11 +174,21 @@ def _reread(collector: Collector, grammar: str, data: bytes, found: Outermost, e
         ]
 
 
-def _uncontained(collector: Collector, errors: list[Stretch]) -> list[Stretch]:
-    """The errors that may have cost a function or a namespace: not those inside a function whose
-    closing brace stands below its head, at the left margin."""
+def _well_read(collector: Collector, errors: list[Stretch]) -> set[Body]:
+    """The bodies that have no errors and define nothing."""
+    scopes = {definition.scope for definition in collector.definitions}
+    return {
+        Body(start, end - 1)
+        for start, (end, ordinal) in collector.bodies.items()
+        if ordinal not in scopes and not any(first < end and start < last for first, last in errors)
+    }
+
+
+def _contained(collector: Collector) -> list[tuple[int, int]]:
+    """First and last line of each function whose closing brace stands below its head, at the left margin:
+    an error inside costs no other function, and no namespace."""
     data, starts = collector.data, collector.text.line_starts
-    contained = [
+    return [
         (definition.line, definition.end_line)
         for definition in collector.definitions
         if (definition.kind in _BODIES or definition.kind == "macro_use")
@@ -153,12 +198,12 @@ def _uncontained(collector: Collector, errors: list[Stretch]) -> list[Stretch]:
         and data.find(b"\n}", starts[definition.line], starts[definition.end_line]) + 1
         == starts[definition.end_line - 1]
     ]
-    left = []
-    for start, end in errors:
-        first, last = collector.text.place(start)[0], collector.text.place(end)[0]
-        if not any(begin <= first and last <= stop for begin, stop in contained):
-            left.append((start, end))
-    return left
+
+
+def _within(collector: Collector, contained: list[tuple[int, int]], start: int, end: int) -> bool:
+    """Whether a stretch of text lies in the lines of one of these functions."""
+    first, last = collector.text.place(start)[0], collector.text.place(end)[0]
+    return any(begin <= first and last <= stop for begin, stop in contained)
 
 
 def _adopted(reference: Reference, added: list[tuple[int, int, int]]) -> Reference:
