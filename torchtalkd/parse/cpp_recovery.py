@@ -10,18 +10,14 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Final
 
-from tree_sitter import Parser, Range, Tree
+from tree_sitter import Tree
 
-from torchtalkd.facts import Reference
 from torchtalkd.parse.collector import Collector
+from torchtalkd.parse.cpp_second_reading import FUNCTIONS, Again, Stretch, read_again
 from torchtalkd.parse.cpp_skeleton import Body, Outermost, bodies, gaps, touched_by
-from torchtalkd.parse.cpp_text import Text, without
-from torchtalkd.parse.cpp_walk import LANGUAGES, Chunk, walk
+from torchtalkd.parse.cpp_text import without
+from torchtalkd.parse.cpp_walk import Chunk
 
-Stretch = tuple[int, int]
-"""Start and end of a piece of text."""
-
-_BODIES: Final = frozenset({"function", "kernel", "structured_impl", "structured_meta"})
 _FAR: Final = 1 << 62
 _MAX_ERRORS: Final = 200
 _NEAR: Final = 40
@@ -60,12 +56,13 @@ def _add_branches(collector: Collector, grammar: str, errors: list[Stretch]) -> 
     }
     if not touched:
         return
-    data = collector.data
     windows = _windows(collector, touched.values())
-    scopes = [_piece(collector, start) for start, _ in windows]
-    parser = Parser(
-        LANGUAGES[grammar], included_ranges=[_range(collector.text, *window) for window in windows]
-    )
+    plain = [
+        body
+        for body in sorted(_well_read(collector, errors))
+        if not any(start < body.end and body.start < end for start, end in touched.values())
+    ]
+    again = Again(_without(windows, plain), [_piece(collector, start) for start, _ in windows], plain)
     for number in range(min(max(last[group] for group in touched) + 1, _MAX_BRANCHES)):
         # Without their directives the chosen branches are plain text to the grammar.
         left_out = [(start, end) for start, end, group in collector.directives.marks if group in touched]
@@ -74,10 +71,7 @@ def _add_branches(collector: Collector, grammar: str, errors: list[Stretch]) -> 
             for start, end, group, own in collector.directives.branches
             if group in touched and own != min(number, last[group])
         ]
-        text = without(data, _joined(left_out))
-        variant = _another(collector, text)
-        walk(variant, parser.parse(text).root_node, grammar, scopes)
-        _merge(collector, variant)
+        read_again(collector, grammar, without(collector.data, _joined(left_out)), again)
 
 
 def _add_skeleton(collector: Collector, grammar: str, errors: list[Stretch]) -> None:
@@ -93,7 +87,7 @@ def _add_skeleton(collector: Collector, grammar: str, errors: list[Stretch]) -> 
     if not errors:
         return
     branches = collector.directives.branches
-    seen = {b""}
+    seen = {b""}  # Nothing to be read needs no reading.
     # The branches of an #if need not add up to what the grammar can read; each choice of them may.
     for chosen in range(min(max((number for *_, number in branches), default=0) + 1, _MAX_BRANCHES)):
         data = collector.data
@@ -107,80 +101,43 @@ def _add_skeleton(collector: Collector, grammar: str, errors: list[Stretch]) -> 
         found = bodies(data)
         if found is None:
             continue
-        stretches, scopes = _unread(collector, found, errors, well_read)
-        text = b"\0".join(data[start:end] for start, end in stretches)
+        again = _unread(collector, found, errors, well_read)
+        text = b"\0".join(data[start:end] for start, end in again.stretches)
         if text not in seen:
             seen.add(text)
-            _reread(collector, grammar, data, stretches, scopes)
+            read_again(collector, grammar, data, again, repair=True)
 
 
-def _unread(
-    collector: Collector, found: Outermost, errors: list[Stretch], well_read: set[Body]
-) -> tuple[list[Stretch], list[Chunk]]:
-    """What is to be read again, and the scopes that its pieces stand in: none where it is all of the file."""
-    unreadable = touched_by(found.bodies, errors)
-    windows: list[Stretch] = [(0, len(collector.data))]
-    scopes: list[Chunk] = []
+def _unread(collector: Collector, found: Outermost, errors: list[Stretch], well_read: set[Body]) -> Again:
+    """What is to be read again: near the errors, or all of the file, without the bodies that the errors
+    touch and those that were read well."""
+    unreadable = set(touched_by(found.bodies, errors))
+    left_out = [body for body in found.bodies if body in well_read or body in unreadable]
     namespaces = _namespaces(collector)
     across = any(start < edge <= end for start, end in errors for edge in namespaces.values())
-    if not across and found.namespaces == {end - 1 for end in namespaces.values()}:
-        if not unreadable:
-            return [], []
-        # Every namespace was read, and to its end: what was lost is near the errors.
-        windows = _windows(collector, errors)
-        scopes = [_piece(collector, start) for start, _ in windows]
-    left_out = sorted({*unreadable, *(Body(body.start + 1, body.end) for body in found.bodies if body in well_read)})
-    return [stretch for window in windows for stretch in gaps(left_out, *window)], scopes
+    if across or found.namespaces != {end - 1 for end in namespaces.values()}:
+        return Again(_without([(0, len(collector.data))], left_out), [], left_out)
+    if not unreadable:
+        return Again([], [], [])
+    # Every namespace was read, and to its end: what was lost is near the errors.
+    windows = _windows(collector, errors)
+    return Again(_without(windows, left_out), [_piece(collector, start) for start, _ in windows], left_out)
 
 
-def _reread(
-    collector: Collector, grammar: str, data: bytes, stretches: list[Stretch], scopes: list[Chunk]
-) -> None:
-    """Read these stretches of the text, and join what they say to what is known."""
-    parser = Parser(
-        LANGUAGES[grammar], included_ranges=[_range(collector.text, *stretch) for stretch in stretches]
-    )
-    variant = _another(collector, data)
-    walk(variant, parser.parse(data).root_node, grammar, scopes)
-    before = len(collector.definitions)
-    ordinals = _merge(collector, variant, repair=True)
-    # What the first reading took for something else, or for another function, calls the same.
-    calling = {
-        collector.bodies[start][1]: ordinals[ordinal]
-        for start, (_, ordinal) in variant.bodies.items()
-        if ordinals.get(ordinal, -1) >= before and start in collector.bodies
-    }
-    if calling:
-        collector.references += [
-            reference._replace(owner=calling[reference.owner])
-            for reference in collector.references
-            if reference.owner in calling
-        ]
-    if not scopes:
-        # Read as a whole: it knows the namespaces, in which macros are still to be read.
-        scoped = dict(collector.scopes)
-        for start, scope in variant.scopes:
-            scoped[start] = replace(scope, ordinal=ordinals.get(scope.ordinal, -1))
-        collector.scopes = sorted(scoped.items(), key=lambda item: (item[0], -item[1].end))
-    added = [
-        (definition.line, definition.end_line, ordinal)
-        for ordinal, definition in enumerate(collector.definitions[before:], before)
-        if definition.kind in _BODIES and not definition.declares
-    ]
-    if added:
-        collector.references[:] = [
-            reference if reference.owner != -1 else _adopted(reference, added)
-            for reference in collector.references
-        ]
+def _without(windows: list[Stretch], left_out: list[Body]) -> list[Stretch]:
+    """The windows without what is inside of these bodies."""
+    return [stretch for window in windows for stretch in gaps(left_out, *window)]
 
 
 def _well_read(collector: Collector, errors: list[Stretch]) -> set[Body]:
-    """The bodies that have no errors and define nothing."""
+    """The bodies that end with their brace, have no errors and define nothing."""
     scopes = {definition.scope for definition in collector.definitions}
     return {
         Body(start, end - 1)
         for start, (end, ordinal) in collector.bodies.items()
-        if ordinal not in scopes and not any(first < end and start < last for first, last in errors)
+        if ordinal not in scopes
+        and collector.data[end - 1 : end] == b"}"
+        and not any(first < end and start < last for first, last in errors)
     }
 
 
@@ -191,7 +148,7 @@ def _contained(collector: Collector) -> list[tuple[int, int]]:
     return [
         (definition.line, definition.end_line)
         for definition in collector.definitions
-        if (definition.kind in _BODIES or definition.kind == "macro_use")
+        if (definition.kind in FUNCTIONS or definition.kind == "macro_use")
         and not definition.declares
         and data.startswith(b"}", starts[definition.end_line - 1])
         and not data.startswith((b" ", b"\t"), starts[definition.line - 1])
@@ -204,16 +161,6 @@ def _within(collector: Collector, contained: list[tuple[int, int]], start: int, 
     """Whether a stretch of text lies in the lines of one of these functions."""
     first, last = collector.text.place(start)[0], collector.text.place(end)[0]
     return any(begin <= first and last <= stop for begin, stop in contained)
-
-
-def _adopted(reference: Reference, added: list[tuple[int, int, int]]) -> Reference:
-    owner = next((ordinal for first, last, ordinal in added if first <= reference.line <= last), -1)
-    return reference._replace(owner=owner) if owner >= 0 else reference
-
-
-def _range(text: Text, start: int, end: int) -> Range:
-    first, last = text.place(start), text.place(end)
-    return Range((first[0] - 1, first[1]), (last[0] - 1, last[1]), start, end)
 
 
 def _joined(spans: list[Stretch]) -> list[Stretch]:
@@ -258,40 +205,6 @@ def _windows(collector: Collector, spans: Iterable[Stretch]) -> list[Stretch]:
     return windows
 
 
-def _merge(into: Collector, other: Collector, repair: bool = False) -> dict[int, int]:
-    """Add the definitions of another reading of the same file that are new, with their references.
-
-    The same key and line is the same definition; with `repair` the other reading knows it better.
-    Uses of macros are taken over alike. Returns the ordinals that the other's have got.
-    """
-    known = {(d.key, d.line, d.kind): number for number, d in enumerate(into.definitions)}
-    ordinals = {-1: -1}
-    new: set[int] = set()
-    for ordinal, definition in enumerate(other.definitions):
-        identity = (definition.key, definition.line, definition.kind)
-        number = known.get(identity)
-        if number is None:
-            number = known[identity] = len(into.definitions)
-            into.definitions.append(definition._replace(scope=ordinals.get(definition.scope, -1)))
-            new.add(ordinal)
-        elif repair:
-            # What lost its way may have lost a namespace or gained one, and swallowed what follows.
-            into.definitions[number] = definition._replace(scope=ordinals.get(definition.scope, -1))
-        ordinals[ordinal] = number
-    into.references.extend(
-        reference._replace(owner=ordinals[reference.owner])
-        for reference in other.references
-        if reference.owner in new
-    )
-    places = {use.offset for use in into.uses}
-    into.uses.extend(
-        use._replace(ordinal=ordinals.get(use.ordinal, -1))
-        for use in other.uses
-        if use.offset not in places and use.body_owner == 0
-    )
-    return ordinals
-
-
 def _errors(tree: Tree) -> list[Stretch]:
     """The stretches that the grammar could not read, by offset. A missing semicolon, as behind many a
     macro, is none."""
@@ -306,18 +219,6 @@ def _errors(tree: Tree) -> list[Stretch]:
         elif node.has_error:
             pending.extend(reversed(node.children))
     return found
-
-
-def _another(collector: Collector, data: bytes) -> Collector:
-    """A collector for another reading of the same file."""
-    return Collector(
-        collector.path,
-        collector.language,
-        collector.text.with_data(data),
-        collector.spelling,
-        collector.directives,
-        collector.macros,
-    )
 
 
 def _piece(collector: Collector, offset: int) -> Chunk:

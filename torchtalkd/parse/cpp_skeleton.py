@@ -70,20 +70,17 @@ def bodies(data: bytes) -> Outermost | None:
 
 
 def touched_by(outermost: list[Body], errors: list[tuple[int, int]]) -> list[Body]:
-    """What is inside the bodies that an error touches, in order. An error that spans several bodies
-    (a lost namespace) touches all of them."""
-    return [
-        Body(body.start + 1, body.end)
-        for body in outermost
-        if any(start < body.end and body.start < end for start, end in errors)
-    ]
+    """The bodies that an error touches, in order. An error that spans several bodies (a lost namespace)
+    touches all of them."""
+    return [body for body in outermost if any(start < body.end and body.start < end for start, end in errors)]
 
 
-def gaps(inner: list[Body], first: int, last: int) -> list[tuple[int, int]]:
-    """The text between two offsets without the bodies, as stretches."""
+def gaps(left_out: list[Body], first: int, last: int) -> list[tuple[int, int]]:
+    """The text between two offsets without what is inside of the bodies, as stretches."""
     found = []
     position = first
-    for start, end in inner:
+    for brace, end in left_out:
+        start = brace + 1
         if end <= first or start >= last:
             continue
         if start > position:
