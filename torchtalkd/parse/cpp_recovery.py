@@ -57,16 +57,12 @@ def _add_branches(collector: Collector, grammar: str, errors: list[Stretch]) -> 
     if not touched:
         return
     windows = _windows(collector, touched.values())
-    plain = [
-        body
-        for body in sorted(_well_read(collector, errors))
-        if not any(start < body.end and body.start < end for start, end in touched.values())
-    ]
-    again = Again(_without(windows, plain), [_piece(collector, start) for start, _ in windows], plain)
+    # Without their directives the chosen branches are plain text to the grammar.
+    marks = [(start, end) for start, end, group in collector.directives.marks if group in touched]
+    whole = _well_read(collector, [*errors, *marks])
+    again = Again(_without(windows, whole), [_piece(collector, start) for start, _ in windows], whole)
     for number in range(min(max(last[group] for group in touched) + 1, _MAX_BRANCHES)):
-        # Without their directives the chosen branches are plain text to the grammar.
-        left_out = [(start, end) for start, end, group in collector.directives.marks if group in touched]
-        left_out += [
+        left_out = marks + [
             (start, end)
             for start, end, group, own in collector.directives.branches
             if group in touched and own != min(number, last[group])
@@ -81,7 +77,7 @@ def _add_skeleton(collector: Collector, grammar: str, errors: list[Stretch]) -> 
     What was read well needs no second reading either: only its head does, which may stand in a namespace
     that the first reading has lost.
     """
-    well_read = _well_read(collector, errors)
+    well_read = set(_well_read(collector, errors))
     contained = _contained(collector)
     errors = [error for error in errors if not _within(collector, contained, *error)]
     if not errors:
@@ -129,16 +125,16 @@ def _without(windows: list[Stretch], left_out: list[Body]) -> list[Stretch]:
     return [stretch for window in windows for stretch in gaps(left_out, *window)]
 
 
-def _well_read(collector: Collector, errors: list[Stretch]) -> set[Body]:
-    """The bodies that end with their brace, have no errors and define nothing."""
+def _well_read(collector: Collector, errors: list[Stretch]) -> list[Body]:
+    """The bodies that end with their brace, have no errors and define nothing, in order."""
     scopes = {definition.scope for definition in collector.definitions}
-    return {
+    found = [
         Body(start, end - 1)
-        for start, (end, ordinal) in collector.bodies.items()
-        if ordinal not in scopes
-        and collector.data[end - 1 : end] == b"}"
-        and not any(first < end and start < last for first, last in errors)
-    }
+        for start, (end, ordinal) in sorted(collector.bodies.items())
+        if ordinal not in scopes and collector.data.startswith(b"}", end - 1)
+    ]
+    with_errors = set(touched_by(found, errors))
+    return [body for body in found if body not in with_errors]
 
 
 def _contained(collector: Collector) -> list[tuple[int, int]]:
