@@ -54,11 +54,12 @@ def not_plain(
     """A call that is a launch, a macro or a shape."""
     count = arguments.named_child_count
     spelling = collector.spelling
-    made = _MAKES.search(collector.data, start, arguments.start_byte)
+    written = collector.data[start : arguments.start_byte]
+    made = _MAKES.search(written) if b"make_" in written else None
     if made is not None:
         # What it makes is made here, as far as a reader is concerned.
         given = made.group(1).decode("utf-8", "replace")
-        collector.refer("call", keys.cpp(given), given, made.start(1), scope.ordinal, count)
+        collector.refer("call", keys.cpp(given), given, start + made.start(1), scope.ordinal, count)
         collector.refer("call", key, name, start, scope.ordinal, count)
         return
     if start in launches or name in spelling.launchers:

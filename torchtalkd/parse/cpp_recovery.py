@@ -144,7 +144,7 @@ def _contained(collector: Collector) -> list[tuple[int, int]]:
     return [
         (definition.line, definition.end_line)
         for definition in collector.definitions
-        if (definition.kind in FUNCTIONS or definition.kind == "macro_use")
+        if (definition.kind in FUNCTIONS or definition.kind in ("macro_use", "test"))
         and not definition.declares
         and data.startswith(b"}", starts[definition.end_line - 1])
         and not data.startswith((b" ", b"\t"), starts[definition.line - 1])
