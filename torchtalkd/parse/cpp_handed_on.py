@@ -17,7 +17,7 @@ from torchtalkd.parse.cpp_values import function_spans, innermost
 
 _SHORTEST: Final = 4
 """Letters of a name that is looked for: shorter ones are everywhere."""
-_MANY: Final = 20
+_MANY: Final = 8
 """Names with which one look at the text for all is quicker than to search it for one after the other."""
 _HANDED: Final = re.compile(rb"[(,{=?:]\s*+([A-Za-z_\x80-\xff][\w\x80-\xff]{3,}+)(?=\s*+[,)};])")
 """What may be handed on: a name alone between two of the marks below."""

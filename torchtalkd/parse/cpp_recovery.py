@@ -77,27 +77,29 @@ def _add_skeleton(collector: Collector, grammar: str, errors: list[Stretch]) -> 
     What was read well needs no second reading either: only its head does, which may stand in a namespace
     that the first reading has lost.
     """
-    well_read = set(_well_read(collector, errors))
     contained = _contained(collector)
-    errors = [error for error in errors if not _within(collector, contained, *error)]
-    if not errors:
+    uncontained = [error for error in errors if not _within(collector, contained, *error)]
+    if not uncontained:
         return
+    well_read = set(_well_read(collector, errors))
     branches = collector.directives.branches
+    marks = [(start, end) for start, end, _ in collector.directives.marks]
+    # Where an #if cuts through braces, the first reading may end a body at a wrong one.
+    sure = _well_read(collector, [*errors, *marks])
     seen = {b""}  # Nothing to be read needs no reading.
     # The branches of an #if need not add up to what the grammar can read; each choice of them may.
     for chosen in range(min(max((number for *_, number in branches), default=0) + 1, _MAX_BRANCHES)):
         data = collector.data
         if branches:
             last = {group: number for _, _, group, number in branches}
-            left_out = [(start, end) for start, end, _ in collector.directives.marks]
-            left_out += [
+            left_out = marks + [
                 (start, end) for start, end, group, number in branches if number != min(chosen, last[group])
             ]
             data = without(data, _joined(left_out))
-        found = bodies(data)
+        found = bodies(data, sure)
         if found is None:
             continue
-        again = _unread(collector, found, errors, well_read)
+        again = _unread(collector, found, uncontained, well_read)
         text = b"\0".join(data[start:end] for start, end in again.stretches)
         if text not in seen:
             seen.add(text)

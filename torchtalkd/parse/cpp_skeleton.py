@@ -9,6 +9,7 @@ heads parse, and every function is found again under its full name.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import NamedTuple
 
 _TOKEN = re.compile(
@@ -39,33 +40,39 @@ class Outermost(NamedTuple):
     """Offsets of the closing braces of namespaces."""
 
 
-def bodies(data: bytes) -> Outermost | None:
-    """The outermost bodies of a file; None where its braces do not match."""
+def bodies(data: bytes, known: Sequence[Body]) -> Outermost | None:
+    """The outermost bodies of a file; None where its braces do not match. What is inside of the `known`
+    bodies, which are in order and apart, is not looked at."""
     found: list[Body] = []
     namespaces: set[int] = set()
     opened: list[bool] = []
-    depth = start = 0
-    for match in _TOKEN.finditer(data):
-        if match.end() - match.start() != 1:
-            continue
-        at = match.start()
-        if data[at] == ord("{"):
-            head = _NAMESPACE_HEAD.search(data, max(0, at - 200), at) if depth == 0 else None
-            if head is not None:
-                opened.append(head.group().startswith(b"namespace"))
+    depth = start = position = 0
+    for body in (*known, None):
+        for match in _TOKEN.finditer(data, position, len(data) if body is None else body.start):
+            if match.end() - match.start() != 1:
                 continue
+            at = match.start()
+            if data[at] == ord("{"):
+                head = _NAMESPACE_HEAD.search(data, max(0, at - 200), at) if depth == 0 else None
+                if head is not None:
+                    opened.append(head.group().startswith(b"namespace"))
+                    continue
+                if depth == 0:
+                    start = at
+                depth += 1
+            elif depth:
+                depth -= 1
+                if depth == 0:
+                    found.append(Body(start, at))
+            elif opened:
+                if opened.pop():
+                    namespaces.add(at)
+            else:
+                return None
+        if body is not None:
             if depth == 0:
-                start = at
-            depth += 1
-        elif depth:
-            depth -= 1
-            if depth == 0:
-                found.append(Body(start, at))
-        elif opened:
-            if opened.pop():
-                namespaces.add(at)
-        else:
-            return None
+                found.append(body)
+            position = body.end + 1
     return Outermost(found, frozenset(namespaces)) if depth == 0 and not opened else None
 
 
