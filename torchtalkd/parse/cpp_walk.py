@@ -16,7 +16,6 @@ import tree_sitter_cpp
 import tree_sitter_cuda
 from tree_sitter import Language, Node, Query, QueryCursor
 
-from torchtalkd import keys
 from torchtalkd.facts import Reference, ReferenceKind
 from torchtalkd.parse import cpp_definitions
 from torchtalkd.parse.collector import Collector, Scope
@@ -33,8 +32,6 @@ _QUERIES: Final = {
     "cuda": Query(CUDA, _CPP_PATTERNS + _CUDA_PATTERNS),
 }
 _FAR: Final = 1 << 62
-_CPP_SPACE: Final = keys.cpp("")
-"""Put before a plain name, it is what `keys.cpp` gives."""
 
 Chunk = tuple[int, Scope, tuple[int, int] | None, str]
 """A piece of a text: (offset, scope, place, macro); see `walk`."""
@@ -73,7 +70,11 @@ def walk(collector: Collector, root: Node, grammar: str, chunks: Sequence[Chunk]
     next_chunk, boundary = 0, chunks[0][0] if chunks else _FAR
     references, data, fixed = collector.references, collector.data, collector.fixed
     callees, append, make = collector.spelling.callees, references.append, tuple.__new__
-    for pattern, captures in QueryCursor(_QUERIES[grammar]).matches(root):
+    matches = QueryCursor(_QUERIES[grammar]).matches(root)
+    matches.reverse()
+    while matches:
+        # Taken out one by one: what is freed while it is still in a cache costs less.
+        pattern, captures = matches.pop()
         is_method = pattern == _METHOD
         plain_use = is_method or pattern == _CALL
         node = (captures["name"] if plain_use else captures.get("scope") or captures["name"])[0]
@@ -98,13 +99,13 @@ def walk(collector: Collector, root: Node, grammar: str, chunks: Sequence[Chunk]
                 end = opened.end
             continue
         raw = data[start : node.end_byte]
-        key, name, plain = callees.get(raw) or understood(collector, raw)
+        key, name, plain, member = callees.get(raw) or understood(collector, raw)
         count = -1
         kind: ReferenceKind = "call"
         if is_method:
             if name in METHODS and binding_method(collector, scope, node, name):
                 continue
-            key, kind = _CPP_SPACE + name, "method"
+            key, kind = member, "method"
             count = captures["arguments"][0].named_child_count
         elif plain and start not in launches:
             count = captures["arguments"][0].named_child_count
