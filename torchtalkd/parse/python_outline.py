@@ -146,9 +146,7 @@ def outline(tree: Tree, data: bytes, module: str, package: str, is_test: bool) -
     for index, captured in tree.matches:
         if index > augmented:
             continue
-        if index <= class_:
-            node = captured["b"][0]
-        elif index == bases:
+        if index <= bases:
             node = captured["b"][0]
         elif index == decorator:
             node = captured["d"][0]
