@@ -32,7 +32,7 @@ BULK_SHARE: Final = 4
 """A revision that replaces more than one file in this many drops the secondary indexes first:
 making them anew is then cheaper than keeping them."""
 
-_BATCH: Final = 4000
+_BATCH: Final = 1000
 """Rows gathered before they are inserted."""
 
 
