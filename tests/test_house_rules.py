@@ -75,6 +75,9 @@ MAY_IMPORT: Mapping[str, str] = {
     "frontends.lsp": "columns facts keys overlay queries frontends spots store.view store.overlaid",
     "daemon": "*",
     "cli": "*",
+    # What agents' clients and editors start is begun with as little as can be.
+    "bridges": "",
+    "command_words": "frontends.command",
     "__main__": "cli",
     "clients": "columns wire",
 }

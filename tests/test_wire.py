@@ -105,7 +105,7 @@ def test_a_folder_of_somebody_else_or_a_link_is_refused(home: Home, monkeypatch:
 def test_a_runtime_folder_of_another_user_is_not_used(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
     real = os.geteuid()
     monkeypatch.setattr(os, "geteuid", lambda: real + 1)
-    assert places._first_choice(home.environ) == home.folder / "cache" / "torchtalk" / "run"
+    assert places._first_choice(home.environ) == str(home.folder / "cache" / "torchtalk" / "run")
 
 
 def test_the_peer_is_who_it_says(home: Home) -> None:

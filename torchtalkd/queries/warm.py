@@ -1,9 +1,13 @@
-"""What questions from a position derive from a revision first: done before somebody asks."""
+"""What questions derive from a whole revision, done before somebody asks, in pieces.
+
+Each piece is short, some milliseconds of a large tree: a question that comes meanwhile waits for one of them
+at most. What is half done is taken up by the question that needs it (`link.pieces`).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Final
+from collections.abc import Callable, Iterator
+from typing import Final, TypeAlias
 
 from torchtalkd.link import macros, operators, python_names, python_types, seen, stubs
 from torchtalkd.link.made_functions import made_functions
@@ -11,6 +15,23 @@ from torchtalkd.queries.answers import standing
 from torchtalkd.queries.operator_edges import prepare_formulas
 from torchtalkd.queries.symbols import symbols
 from torchtalkd.store.view import View
+
+Step: TypeAlias = Callable[[View], Iterator[None] | None]
+"""Derives one thing: at once, or in pieces."""
+
+
+def warm(view: View, enough: Callable[[], bool] | None = None) -> bool:
+    """Derives what is not derived yet, until it is `enough`; whether nothing is left to do."""
+    pieces: Iterator[None] | None = view.kept.get("warm")
+    if pieces is None:
+        pieces = view.kept["warm"] = _pieces(view)
+    return not any(enough is not None and enough() for _ in pieces)
+
+
+def _pieces(view: View) -> Iterator[None]:
+    for step in STEPS:
+        yield from step(view) or ()
+        yield
 
 
 def _names(view: View) -> None:
@@ -38,22 +59,14 @@ def _standing(view: View) -> None:
     standing(view)
 
 
-def _includes(view: View) -> None:
-    seen.prepare(view)
-
-
-def _formulas(view: View) -> None:
-    prepare_formulas(view)
-
-
-WARM: Final[tuple[Callable[[View], None], ...]] = (
+STEPS: Final[tuple[Step, ...]] = (
     _standing,
     _types,
     _stubs,
     _macros,
     _nodes,
     _names,
-    _includes,
-    _formulas,
+    seen.prepare,
+    prepare_formulas,
 )
-"""Steps, each short: a question that comes meanwhile waits for one of them at most."""
+"""In this order: what most questions need comes first."""

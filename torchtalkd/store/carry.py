@@ -26,8 +26,8 @@ MOST_KEYS: Final = 200_000
 """Keys that a view has looked up, beyond which it begins anew: names that nobody asks for any more would
 be carried for ever."""
 
-_OF_A_REVISION: Final = frozenset({"overlaid", "mcp_status"})
-"""What is kept with a view and says which it is of; so does what begins with `exact`."""
+_OF_A_REVISION: Final = frozenset({"overlaid", "mcp_status", "begun", "warm"})
+"""What is kept with a view and says which it is of, or still reads it; so does what begins with `exact`."""
 
 _SAME = ("birth", "harness", "fingerprint", "rules")
 """Values of the meta table on which what is read may depend; `birth` is another for each first build."""
