@@ -211,14 +211,16 @@ def test_what_is_warm_answers_as_what_is_cold(environ: dict[str, str], mini_tree
         handle = await opened(host, mini_tree, environ)
         tree = await handle.tree()
         names = ("mul_kernel", "at::native::mul", "torch.mul", "mm")
+
+        def question(view: View) -> list[tuple[Any, ...]]:
+            return [graph(view, name, "impact", 3).nodes for name in names]
+
         tree.rest()
-        cold = [await handle.ask(lambda view, name=name: graph(view, name, "impact", 3)) for name in names]
+        cold = await handle.ask(question)
         tree.rest()
         tree.warm()
         await warmed(tree)
-        assert cold == [
-            await handle.ask(lambda view, name=name: graph(view, name, "impact", 3)) for name in names
-        ]
+        assert await handle.ask(question) == cold
 
     hosted(work)
 

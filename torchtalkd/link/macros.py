@@ -64,7 +64,15 @@ def made_for(facts: Facts, name: str) -> tuple[Made, ...]:
 
 
 def makes(facts: Facts, use: FiledDefinition) -> list[Made]:
-    """What one use makes, by the definition of its macro; a macro within a macro is followed."""
+    """What one use makes, by the definition of its macro; a macro within a macro is followed. Kept."""
+    kept: dict[int, list[Made]] = facts.kept.setdefault("makes", {})
+    made = kept.get(use.id)
+    if made is None:
+        made = kept[use.id] = _makes(facts, use)
+    return made
+
+
+def _makes(facts: Facts, use: FiledDefinition) -> list[Made]:
     detail = use.fact.detail or {}
     arguments = tuple(str(argument) for argument in detail.get("arguments") or ())
     found: dict[tuple[str, str, str, tuple[str, ...]], Made] = {}

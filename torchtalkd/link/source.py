@@ -5,7 +5,7 @@ A protocol, so that link knows no store: `torchtalkd.store.view.View` satisfies 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
 
 from torchtalkd.facts import File, FiledDefinition, FiledReference, Rules
@@ -37,6 +37,9 @@ class Facts(Protocol):
 
     def definitions_in(self, file: File) -> Sequence[FiledDefinition]:
         """All definitions of a file."""
+
+    def names_in(self, file: File, kinds: Collection[str]) -> Sequence[tuple[int, str]]:
+        """Line and full name of each definition of some kinds in a file."""
 
     def definitions_of_kind(self, kind: str) -> Sequence[FiledDefinition]:
         """All definitions of a kind."""

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from torchtalkd import keys
@@ -74,8 +74,16 @@ def _named_stub(view: View, written: str) -> str:
     return ""
 
 
-def metas(view: View, entry: FiledDefinition) -> Iterator[FiledDefinition]:
-    """The meta functions of an overload's structured group."""
+def metas(view: View, entry: FiledDefinition) -> Sequence[FiledDefinition]:
+    """The meta functions of an overload's structured group. Kept with the view."""
+    kept: dict[int, list[FiledDefinition]] = view.kept.setdefault("metas", {})
+    found = kept.get(entry.id)
+    if found is None:
+        found = kept[entry.id] = list(_metas(view, entry))
+    return found
+
+
+def _metas(view: View, entry: FiledDefinition) -> Iterator[FiledDefinition]:
     out = operators.delegate(view, entry)
     functional = operators.functional(view, out) if out is not None else None
     if functional is not None:

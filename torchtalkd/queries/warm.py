@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Final, TypeAlias
 
+from torchtalkd import keys
 from torchtalkd.link import macros, operators, python_names, python_types, seen, stubs
 from torchtalkd.link.made_functions import made_functions
 from torchtalkd.queries.answers import standing
@@ -31,6 +32,12 @@ def warm(view: View, enough: Callable[[], bool] | None = None) -> bool:
 def _pieces(view: View) -> Iterator[None]:
     for step in STEPS:
         yield from step(view) or ()
+        yield
+
+
+def _operators(view: View) -> Iterator[None]:
+    for key in view.keys(keys.space(keys.op(""))):
+        operators.families(view, keys.last(key))
         yield
 
 
@@ -65,6 +72,7 @@ STEPS: Final[tuple[Step, ...]] = (
     _stubs,
     _macros,
     _nodes,
+    _operators,
     _names,
     seen.prepare,
     prepare_formulas,

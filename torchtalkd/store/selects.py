@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from torchtalkd.store.rows import ID_BITS
 
@@ -33,6 +33,11 @@ def of_kind(kind: str) -> str:
         # All tests have keys of one space, which are together in an index.
         return "kind = ? AND key >= 'test:' AND key < 'test;'"
     return f"kind = ? AND {_INDEXED}" if kind in _INDEXED_KINDS else "kind = ?"
+
+
+def in_file_of_kinds(kinds: Collection[str]) -> str:
+    """That a definition is one of a file's, whose first and last id are given, and of the kinds given."""
+    return f"id BETWEEN ? AND ? AND kind IN ({','.join('?' * len(kinds))}) ORDER BY id"
 
 
 def sites_of_kind(key: str, kind: str) -> tuple[str, tuple[str, str]]:

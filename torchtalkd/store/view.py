@@ -17,13 +17,14 @@ from torchtalkd.facts import File, FiledDefinition, FiledReference, Problem, Ref
 from torchtalkd.store import rows, selects
 from torchtalkd.store.exact_view import ExactFacts
 from torchtalkd.store.include_lines import IncludeLines
+from torchtalkd.store.outlines import Outlines
 from torchtalkd.store.rules import rules_of
 from torchtalkd.store.sites import Packed, by_line, in_order, packed, read_sites, unpacked, within
 
 __all__ = ["File", "FiledDefinition", "FiledReference", "View"]
 
 
-class View(ExactFacts, IncludeLines):
+class View(ExactFacts, IncludeLines, Outlines):
     """The facts of one revision. Cheap to make; use as a context manager or `close()` it.
 
     What was read is kept for the view's life: most questions pass through the same few files.
