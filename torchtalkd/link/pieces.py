@@ -6,7 +6,7 @@ a question that needs the value takes the work up where it stopped, and does the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Hashable, Iterator
 from typing import Any, TypeAlias, TypeVar
 
 from torchtalkd.link.source import Facts
@@ -14,27 +14,33 @@ from torchtalkd.link.source import Facts
 F = TypeVar("F", bound=Facts)
 T = TypeVar("T")
 Work: TypeAlias = Generator[None, None, T]
+Kept: TypeAlias = dict[Any, Any]
 
 
-def derived(facts: F, name: str, work: Callable[[F], Work[T]]) -> T:
-    """The value, which is kept under its name; made, or made to its end, where it is not there."""
-    for _ in derive(facts, name, work):
+def derived(facts: F, name: Hashable, work: Callable[[F], Work[T]], kept: Kept | None = None) -> T:
+    """The value, which is kept under its name, in `kept` or else in `facts.kept`. It is made, or made to its
+    end, where it is not there."""
+    for _ in derive(facts, name, work, kept):
         pass
-    value: T = facts.kept[name]
+    place: Kept = facts.kept if kept is None else kept
+    value: T = place[name]
     return value
 
 
-def derive(facts: F, name: str, work: Callable[[F], Work[T]]) -> Iterator[None]:
+def derive(
+    facts: F, name: Hashable, work: Callable[[F], Work[T]], kept: Kept | None = None
+) -> Iterator[None]:
     """Makes the value as `derived` does, one piece at each step."""
-    begun: dict[str, Work[Any]] = facts.kept.setdefault("begun", {})
-    while name not in facts.kept:
+    place: Kept = facts.kept if kept is None else kept
+    begun: dict[Hashable, Work[Any]] = facts.kept.setdefault("begun", {})
+    while name not in place:
         doing = begun.get(name)
         if doing is None:
             doing = begun[name] = work(facts)
         try:
             next(doing)
         except StopIteration as done:
-            facts.kept[name] = done.value
+            place[name] = done.value
             del begun[name]
             return
         except BaseException:

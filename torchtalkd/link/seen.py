@@ -90,23 +90,25 @@ def _included(facts: Facts) -> Work[dict[int, list[int]]]:
     meant: dict[str, list[int]] = {}
     found: dict[int, list[int]] = {}
     yield
-    for count, (number, written) in enumerate(facts.include_lines()):
-        if count % _PIECE == 0:
-            yield
-        includer = files.get(number)
-        if includer is None:
-            continue
-        if written not in meant:
-            there = by_last.get(written.rpartition("/")[2], ())
-            # What is generated from a template is included from a folder that is not in the tree.
-            meant[written] = [
-                f.id for f in there if f.role == "template" or includes.may_mean(written, "", f.path)
-            ]
-        lines = found.setdefault(number, [])
-        lines.extend(meant[written])
-        beside = paths.get(_beside(includer.path, written))
-        if beside is not None:
-            lines.append(beside)
+    for some in facts.include_lines_in_pieces():
+        yield
+        for count, (number, written) in enumerate(some):
+            if count % _PIECE == _PIECE - 1:
+                yield
+            includer = files.get(number)
+            if includer is None:
+                continue
+            if written not in meant:
+                there = by_last.get(written.rpartition("/")[2], ())
+                # What is generated from a template is included from a folder that is not in the tree.
+                meant[written] = [
+                    f.id for f in there if f.role == "template" or includes.may_mean(written, "", f.path)
+                ]
+            lines = found.setdefault(number, [])
+            lines.extend(meant[written])
+            beside = paths.get(_beside(includer.path, written))
+            if beside is not None:
+                lines.append(beside)
     return found
 
 

@@ -10,29 +10,42 @@ from collections.abc import Callable, Iterator
 from typing import Final, TypeAlias
 
 from torchtalkd import keys
-from torchtalkd.link import macros, operators, python_names, python_types, seen, stubs
-from torchtalkd.link.made_functions import made_functions
+from torchtalkd.link import (
+    macros,
+    made_functions,
+    operators,
+    python_names,
+    python_types,
+    seen,
+    stubs,
+    test_entries,
+    test_functions,
+)
+from torchtalkd.queries import operator_edges, search, status, symbols
 from torchtalkd.queries.answers import standing
-from torchtalkd.queries.operator_edges import prepare_formulas
-from torchtalkd.queries.symbols import symbols
 from torchtalkd.store.view import View
 
-Step: TypeAlias = Callable[[View], Iterator[None] | None]
-"""Derives one thing: at once, or in pieces."""
+Step: TypeAlias = Callable[[View], Iterator[None]]
+"""Derives one thing, in pieces."""
 
 
 def warm(view: View, enough: Callable[[], bool] | None = None) -> bool:
     """Derives what is not derived yet, until it is `enough`; whether nothing is left to do."""
     pieces: Iterator[None] | None = view.kept.get("warm")
     if pieces is None:
-        pieces = view.kept["warm"] = _pieces(view)
+        pieces = view.kept["warm"] = (None for step in STEPS for _ in step(view))
     return not any(enough is not None and enough() for _ in pieces)
 
 
-def _pieces(view: View) -> Iterator[None]:
-    for step in STEPS:
-        yield from step(view) or ()
-        yield
+def _small(view: View) -> Iterator[None]:
+    standing(view)
+    yield
+    python_names.resolve(view, python_types.tensor_class(view))
+    yield
+    stubs.is_stub(view, "")
+    yield
+    operators.nodes(view, "AbsBackward0")
+    yield
 
 
 def _operators(view: View) -> Iterator[None]:
@@ -41,40 +54,22 @@ def _operators(view: View) -> Iterator[None]:
         yield
 
 
-def _names(view: View) -> None:
-    symbols(view, "a", 1)
-
-
-def _types(view: View) -> None:
-    python_names.resolve(view, python_types.tensor_class(view))
-
-
-def _stubs(view: View) -> None:
-    stubs.is_stub(view, "")
-
-
-def _macros(view: View) -> None:
-    macros.made_for(view, "")
-    made_functions(view, "")
-
-
-def _nodes(view: View) -> None:
-    operators.nodes(view, "AbsBackward0")
-
-
-def _standing(view: View) -> None:
-    standing(view)
+def _entries(view: View) -> Iterator[None]:
+    test_entries.entries_of(view, "")
+    yield
 
 
 STEPS: Final[tuple[Step, ...]] = (
-    _standing,
-    _types,
-    _stubs,
-    _macros,
-    _nodes,
+    _small,
     _operators,
-    _names,
+    macros.prepare,
+    made_functions.prepare,
+    search.prepare,
     seen.prepare,
-    prepare_formulas,
+    operator_edges.prepare_formulas,
+    symbols.prepare,
+    status.prepare,
+    _entries,
+    test_functions.prepare,
 )
 """In this order: what most questions need comes first."""

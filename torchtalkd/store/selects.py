@@ -21,6 +21,10 @@ DECORATORS = f"""SELECT json_extract(detail, '$.decorators') FROM file CROSS JOI
 _INDEXED_KINDS = ("operator", "schema", "derivative", "stub", "stub_kernel", "library", "kernel", "registry")
 _INDEXED = "kind IN ('operator','schema','derivative','stub','stub_kernel','library','kernel','registry')"
 """As in indexes.sql, word for word: only so SQLite uses the index."""
+IN_LIBRARY = '%"library":"_%'
+"""Of the detail of a macro's use: it stands in a library block."""
+MAKING = '%"makes":%'
+"""Of the detail of a macro: it makes definitions in the files that use it."""
 _CLASS = "kind IN ('base','holds')"
 """As in indexes.sql, word for word."""
 IMPORTING = """owner IN (SELECT id FROM definition WHERE kind = 'alias' AND detail LIKE '%"import":true%')"""

@@ -86,7 +86,8 @@ class View(ExactFacts, IncludeLines, Outlines):
 
     def counts(self) -> dict[str, int]:
         """How many definitions there are of each kind, how many files and problems."""
-        found = dict(self._db.execute("SELECT kind, count(*) FROM definition GROUP BY kind"))
+        known: dict[str, int] | None = self.kept.get("counts")
+        found = dict(known or self._db.execute("SELECT kind, count(*) FROM definition GROUP BY kind"))
         for table in ("file", "problem"):
             (found[f"{table}s"],) = self._db.execute(f"SELECT count(*) FROM {table}").fetchone()
         return found
@@ -262,11 +263,11 @@ class View(ExactFacts, IncludeLines, Outlines):
 
     def library_uses(self) -> list[FiledDefinition]:
         """The macro uses that stand in a library block. Reads all macro uses."""
-        return self._macros("macro_use", '%"library":"_%')
+        return self._macros("macro_use", selects.IN_LIBRARY)
 
     def making_macros(self) -> list[FiledDefinition]:
         """The macros that make definitions in the files that use them. Reads all macros."""
-        return self._macros("macro", '%"makes":%')
+        return self._macros("macro", selects.MAKING)
 
     def dispatch_keys(self) -> frozenset[str]:
         """All dispatch keys that something is registered under. Reads the registrations' rows."""
