@@ -24,6 +24,7 @@ from torchtalkd.queries.answers import (
     Subject,
     packet_and_overload,
 )
+from torchtalkd.queries.nearest import is_path
 
 MOST_BYTES: Final = 9_900
 """Clients of the agents' protocol cut at 10 KB."""
@@ -243,7 +244,8 @@ def _not_found(answer: Answer) -> str:
         *root_lines(answer),
     ]
     if answer.nearest:
-        lines.append("Spelled alike: " + ", ".join(answer.nearest))
+        alike = "Defined in that file" if is_path(answer.query) else "Spelled alike"
+        lines.append(f"{alike}: {', '.join(answer.nearest)}")
     return "\n".join(printable(line) for line in lines)
 
 

@@ -92,7 +92,9 @@ def _graph_ways(answer: GraphAnswer, given: Given) -> Iterator[Way]:
                 if node.level == 1 and node.kind in _BODIES:
                     yield to("what its implementation calls", "graph", func=node.name, mode="calls")
                     break
-        yield to("the kernel of each backend", "trace", func=func, focus="dispatch")
+            yield to("the kernel of each backend", "trace", func=func, focus="dispatch")
+        else:
+            yield to("who calls it", "graph", func=func, mode="callers")
     elif answer.depth < 5 and not answer.stopped:
         yield to("one level more", "graph", func=func, mode="impact", depth=answer.depth + 1, focus="full")
     if answer.mode != "calls":
