@@ -8,7 +8,7 @@ from typing import Final
 from torchtalkd.frontends.standing_text import standing_words
 from torchtalkd.frontends.text import printable
 from torchtalkd.queries.graph import GraphAnswer, GraphNode, GraphWay
-from torchtalkd.queries.nearest import is_path
+from torchtalkd.queries.nearest import alike_words
 
 MOST_BYTES: Final = 9_500
 """Of a default answer: what agents' clients take whole, with room for what they add."""
@@ -189,8 +189,9 @@ def _not_found(answer: GraphAnswer) -> str:
     if answer.error:
         return answer.error
     said = f"nothing that calls or is called has the name {answer.query!r}"
-    alike = "defined in that file" if is_path(answer.query) else "spelled alike"
-    return f"{said}; {alike}: {', '.join(answer.nearest)}" if answer.nearest else said
+    if not answer.nearest:
+        return said
+    return f"{said}; {alike_words(answer.query, answer.nearest)}: {', '.join(answer.nearest)}"
 
 
 def _fitting(levels: Sequence[list[str]], room: int | None, answer: GraphAnswer) -> list[int]:

@@ -24,7 +24,7 @@ from torchtalkd.queries.answers import (
     Subject,
     packet_and_overload,
 )
-from torchtalkd.queries.nearest import is_path
+from torchtalkd.queries.nearest import alike_words
 
 MOST_BYTES: Final = 9_900
 """Clients of the agents' protocol cut at 10 KB."""
@@ -244,7 +244,7 @@ def _not_found(answer: Answer) -> str:
         *root_lines(answer),
     ]
     if answer.nearest:
-        alike = "Defined in that file" if is_path(answer.query) else "Spelled alike"
+        alike = alike_words(answer.query, answer.nearest).capitalize()
         lines.append(f"{alike}: {', '.join(answer.nearest)}")
     return "\n".join(printable(line) for line in lines)
 

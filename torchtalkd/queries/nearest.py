@@ -40,6 +40,13 @@ def nearest(view: View, text: str, limit: int = MOST) -> list[str]:
     return sorted(found, key=lambda name: (-found[name], len(name), name))[:limit]
 
 
+def alike_words(asked: str, names: list[str] | tuple[str, ...]) -> str:
+    """What the names that are suggested for one that does not exist are."""
+    if not is_path(asked):
+        return "spelled alike"
+    return "files of that name" if is_path(names[0]) else "defined in that file"
+
+
 def is_path(text: str) -> bool:
     """Whether a text is that of a source file's path, or of its end, rather than a name."""
     return bool(_PATH.fullmatch(text))
@@ -50,10 +57,10 @@ _NAMED: Final = ("function", "kernel", "structured_impl", "class", "stub")
 
 
 def _names_in(view: View, path: str, limit: int) -> list[str]:
-    """What the file at a path defines for others, in the order of the text; of several files nothing."""
+    """What the file at a path defines for others, in the order of the text; the paths, where several end so."""
     files = [file for file in view.files() if file.path == path or file.path.endswith(f"/{path}")]
     if len(files) != 1:
-        return []
+        return [file.path for file in files[:limit]]
     found = (d.fact for d in view.kinds_in(files[0], _NAMED))
     return list(dict.fromkeys(f.name for f in found if not (f.local or f.declares)))[:limit]
 

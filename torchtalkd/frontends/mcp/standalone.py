@@ -20,6 +20,7 @@ from torchtalkd.frontends.tests_text import tests_text
 from torchtalkd.queries.affected import AffectedAnswer, affected
 from torchtalkd.queries.graph import GraphAnswer, graph
 from torchtalkd.queries.modules import ModulesAnswer, modules
+from torchtalkd.queries.nearest import is_path
 from torchtalkd.queries.tests import TestsAnswer, tests
 from torchtalkd.store.view import View
 
@@ -150,6 +151,8 @@ def _sure(doubtful: int) -> str:
 
 
 def _last(name: str) -> str:
+    if is_path(name):
+        return name.rpartition("/")[2].partition(".")[0][:80]
     return (name.replace("::", ".").rpartition(".")[2] or name)[:80]
 
 
