@@ -57,7 +57,7 @@ _NAMED: Final = ("function", "kernel", "structured_impl", "class", "stub")
 
 
 def _names_in(view: View, path: str, limit: int) -> list[str]:
-    """What the file at a path defines for others, in the order of the text; the paths, where several end so."""
+    """What the file at a path defines for others, in the order of the text; paths, where several end so."""
     files = [file for file in view.files() if file.path == path or file.path.endswith(f"/{path}")]
     if len(files) != 1:
         return [file.path for file in files[:limit]]
