@@ -7,7 +7,7 @@ mean besides is not. A name at which no exact reference stands (a dependent call
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from torchtalkd import keys
@@ -42,7 +42,7 @@ def exact_callees(view: View, body: FiledDefinition) -> Iterator[Edge]:
         elif fact.kind == "call" and stubs.is_stub(view, fact.key):
             # The call operator of the stub's class, at the parenthesis: the stub has edges of its own.
             left.add((fact.line, fact.column + len(fact.name.encode())))
-    for read in view.exact_in(body) or ():
+    for read in sorted(read for several in _tokens(view, body).values() for read in several):
         if (read.line, read.column) not in left:
             yield from _ends(view, read, body)
 
@@ -81,7 +81,7 @@ def exact_callers(view: View, node: FiledDefinition) -> Iterator[Edge]:
 def exact_ends(view: View, reference: FiledReference, body: FiledDefinition) -> list[Edge] | None:
     """What a reference that was read by name means exactly; None where no exact one stands at its name."""
     fact = reference.fact
-    tokens = _tokens(view, body)
+    tokens = _tokens_of(view, body, fact.key)
     if not tokens:
         return None
     there = tokens.get((fact.line, keys.last(fact.key)), ())
@@ -93,6 +93,27 @@ def exact_ends(view: View, reference: FiledReference, body: FiledDefinition) -> 
         column = fact.column + len(fact.name.encode())
     found = [one for one in there if one.column == column]
     return [edge for one in found for edge in _ends(view, one, body)] if found else None
+
+
+def _tokens_of(
+    view: View, body: FiledDefinition, key: str
+) -> Mapping[tuple[int, str], Sequence[ExactReference]]:
+    """As `_tokens`, at least those of one key's last component, and calls of objects."""
+    if not view.exact_share().read:
+        return {}
+    whole: dict[int, dict[tuple[int, str], list[ExactReference]]] = view.kept.setdefault("exact_tokens", {})
+    if body.id in whole:
+        return whole[body.id]
+    last = keys.last(key)
+    kept: dict[tuple[int, str], dict[tuple[int, str], list[ExactReference]]] = view.kept.setdefault(
+        "exact_tokens_of", {}
+    )
+    found = kept.get((body.id, last))
+    if found is None:
+        found = kept[body.id, last] = {}
+        for reference in view.exact_named(body, (keys.cpp(last), keys.cpp(members_of.CALL))):
+            found.setdefault((reference.line, keys.cpp_last(reference.name)), []).append(reference)
+    return found
 
 
 def _tokens(view: View, body: FiledDefinition) -> dict[tuple[int, str], list[ExactReference]]:

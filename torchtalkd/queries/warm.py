@@ -46,6 +46,8 @@ def _small(view: View) -> Iterator[None]:
     yield
     operators.nodes(view, "AbsBackward0")
     yield
+    view.exact_share()
+    yield
 
 
 def _operators(view: View) -> Iterator[None]:
