@@ -47,6 +47,11 @@ def exact_callees(view: View, body: FiledDefinition) -> Iterator[Edge]:
             yield from _ends(view, read, body)
 
 
+def exact_whole(view: View, body: FiledDefinition) -> None:
+    """Reads all that a body refers to exactly, before each of its names is asked for."""
+    _tokens(view, body)
+
+
 def exact_behind(view: View, line: int, column: int, body: FiledDefinition) -> list[Edge] | None:
     """What the text of a macro that is used in a body refers to there; None where that was not read, or
     nothing in it was resolved."""
@@ -157,8 +162,13 @@ def bodies_of(view: View, declared: FiledDefinition) -> list[FiledDefinition]:
 
 
 def _macro_sites(view: View, node: FiledDefinition) -> set[tuple[int, int, int]]:
-    """The uses of the macros whose text names a function, and of those that use these."""
-    found: set[tuple[int, int, int]] = set()
+    """The uses of the macros whose text names a function, and of those that use these. Kept: functions of one
+    last component share them."""
+    kept: dict[str, set[tuple[int, int, int]]] = view.kept.setdefault("macro_sites", {})
+    known = kept.get(node.fact.key)
+    if known is not None:
+        return known
+    found = kept[node.fact.key] = set()
     waiting, seen = [node.fact.key], {node.fact.key}
     while waiting:
         for reference in view.references(waiting.pop()):
@@ -201,9 +211,14 @@ def _ends(view: View, reference: ExactReference, body: FiledDefinition) -> Itera
 
 
 def _overriders(view: View, method: FiledDefinition) -> list[FiledDefinition]:
-    """What overrides a method: where a body was read as a compiler says, else by its name and class."""
+    """What overrides a method: where a body was read as a compiler says, else by its name and class. Kept."""
+    kept: dict[int, list[FiledDefinition]] = view.kept.setdefault("exact_overriders", {})
+    known = kept.get(method.id)
+    if known is not None:
+        return known
     found = {other.id: other for other in view.exact_overriders(method)}
     for other in members_of.overriders(view, method):
         if other.id not in found and view.exact_overridden(other) is None:
             found[other.id] = other
-    return list(found.values())
+    kept[method.id] = list(found.values())
+    return kept[method.id]

@@ -73,5 +73,6 @@ STEPS: Final[tuple[Step, ...]] = (
     status.prepare,
     _entries,
     test_functions.prepare,
+    View.prepare_bodies,
 )
 """In this order: what most questions need comes first."""

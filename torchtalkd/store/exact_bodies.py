@@ -105,6 +105,13 @@ class ExactBodies:
             known[asked] = found
         return known[asked]
 
+    def prepare_bodies(self) -> Iterator[None]:
+        """Reads which bodies were read of which files, before somebody asks, in pieces."""
+        for (number,) in self._source._db.execute("SELECT file FROM exact_unit ORDER BY file").fetchall():
+            self._bodies_in(number)
+            self._by_digest(number)
+            yield
+
     def _own_bodies(self, definition: FiledDefinition) -> list[Body]:
         """The bodies that were read of a definition's text as it is."""
         number, digest = definition.file.id, definition.fact.body
