@@ -65,7 +65,8 @@ def dispatch_keys(view: View) -> list[str]:
     """The dispatch keys that something is registered under: backends first, then by name."""
     known: list[str] | None = view.kept.get("dispatch_keys")
     if known is None:
-        present = view.dispatch_keys()
+        # What a script passes in a variable is registered under no key that its text says.
+        present = {key for key in view.dispatch_keys() if key[0].isupper()}
         backends = [key for key in view.rules.backends if key in present]
         known = view.kept["dispatch_keys"] = [*backends, *sorted(present - set(backends))]
     return known

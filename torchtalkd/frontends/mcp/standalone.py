@@ -96,7 +96,7 @@ def _graph_ways(answer: GraphAnswer, given: Given) -> Iterator[Way]:
             yield to("the kernel of each backend", "trace", func=func, focus="dispatch")
         else:
             yield to("who calls it", "graph", func=func, mode="callers")
-    elif answer.depth < 5 and not answer.stopped:
+    elif answer.depth < 5 and not answer.stopped and any(n.level == answer.depth for n in answer.nodes):
         yield to("one level more", "graph", func=func, mode="impact", depth=answer.depth + 1, focus="full")
     if answer.mode != "calls":
         yield to("the tests that reach it", "affected", funcs=func)
