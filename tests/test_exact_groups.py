@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from torchtalkd.compilation.closure import ANY
 from torchtalkd.compilation.reaching import members
-from torchtalkd.engine.exact_certain import holds, read_text
+from torchtalkd.engine.exact_certain import Certain, holds, read_text
 from torchtalkd.engine.exact_closure import Closures, closures
 from torchtalkd.engine.exact_groups import groups
+from torchtalkd.engine.exact_precompiled import read_before
+from torchtalkd.store.exact_rows import mask
 
 NAMES = ["a.cpp", "b.cpp", "c.cpp", "all.h", "deep.h", "own.h", "bare.h"]
 FILES = {name: number for number, name in enumerate(NAMES, 1)}
@@ -70,6 +72,24 @@ def test_few_units_or_small_headers_share_nothing() -> None:
     assert one.headers == ()
     (one,) = groups(["a.cpp", "b.cpp"], found, {FILES["all.h"]: 900})
     assert one.headers == ()
+
+
+def test_before_headers_comes_what_others_name_too_and_what_sees_none_of_them() -> None:
+    files = ["a.h", "b.h", "a_inl.h", "all.h", "back.h", "lacking.h", "deep.h", "u.cpp"]
+    numbers = {name: number for number, name in enumerate(files, 1)}
+    named = {
+        "a.h": ["all.h", "back.h", "lacking.h", "a_inl.h"],
+        "b.h": ["all.h"],
+        "all.h": ["deep.h"],
+        "back.h": ["b.h"],
+        "u.cpp": ["back.h", "deep.h"],
+    }
+    found = closures(numbers, {numbers[name]: names for name, names in named.items()}, {}, [""], "/made")
+    shared = mask(numbers[name] for name in ("all.h", "back.h", "lacking.h", "deep.h", "b.h"))
+    sure = Certain(found, 0, shared, 1 << numbers["lacking.h"])
+    assert read_before(found, sure, ["a.h", "b.h"]) == ["all.h"]
+    # Alone, it sees the other as any header.
+    assert read_before(found, sure, ["a.h"]) == ["back.h"]
 
 
 def test_conditions_hold_only_where_they_certainly_do() -> None:

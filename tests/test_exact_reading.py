@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import random
+import sys
 from pathlib import Path
 
 import pytest
 
 from tests.exact_tree import BASE, FILES, USES, ExactTree, called, callers, everything
 from torchtalkd.engine import exact as exact_engine
+from torchtalkd.engine.exact import ExactReading
+from torchtalkd.engine.exact_pool import Pool
 from torchtalkd.parse.exact import Missing
 from torchtalkd.store.view import View
 
@@ -134,9 +137,8 @@ def test_a_deleted_unit_leaves_nothing(tree: ExactTree) -> None:
 def test_a_unit_that_libclang_cannot_read_is_not_tried_again(
     tree: ExactTree, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(
-        "torchtalkd.engine.exact_pool._START", "import sys; sys.stdin.readline(); sys.exit(9)"
-    )
+    dies = [sys.executable, "-c", "import sys; sys.stdin.readline(); sys.exit(9)"]
+    monkeypatch.setattr("torchtalkd.engine.exact_pool.own_process", lambda _: dies)
     result = tree.exactly()
     assert {why for _, why in result.failed} == {"the process that read it ended (9)"}
     assert len(result.failed) == 3
@@ -215,3 +217,35 @@ def _is_of_the_text(view: View, tree: ExactTree) -> None:
                 name = reference.name.rpartition("::")[2]
                 if reference.kind in ("call", "virtual", "address"):
                     assert lines[reference.line - 1][reference.column :].startswith(name)
+
+
+def test_one_who_stays_has_what_the_next_save_needs(tmp_path: Path) -> None:
+    declarations = "".join(f"int declared_{n}(int, int, int, int);\n" for n in range(10_000))
+    files = {"c10/Big.h": f"#pragma once\n{declarations}"}
+    files |= {f"c10/U{n}.cpp": f'#include "c10/Big.h"\nint used_{n}() {{ return 0; }}\n' for n in range(12)}
+    tree = ExactTree(tmp_path / "tree", tmp_path / "store", files)
+    assert tree.exactly().read == 12
+    (shared,) = tree.folder.glob("compilation/precompiled/*.pch")
+    # Whoever reads once leaves it there, also where a single file is read.
+    tree.edit("c10/U1.cpp", "return 0", "return declared_1(0, 0, 0, 0)")
+    assert tree.exactly().read == 1
+    assert shared.exists()
+    shared.unlink()
+    reading = ExactReading(tree.root, tree.folder, tree.conventions)
+    with Pool(1) as pool:
+
+        def done() -> None:
+            tree.by_name()
+            while reading.refresh():
+                while reading.turn(pool):
+                    pass
+            reading.finish()
+
+        done()
+        reading.prepare()
+        assert not shared.exists()
+        tree.edit("c10/U2.cpp", "return 0", "return declared_2(0, 0, 0, 0)")
+        done()
+    assert shared.exists()
+    with tree.view() as view:
+        assert called(view, "c10/U2.cpp", "used_2") == ["2:22 call declared_2 > c10/Big.h:4"]

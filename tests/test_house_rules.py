@@ -31,7 +31,8 @@ MAY_IMPORT: Mapping[str, str] = {
     # What a client of any protocol counts columns in: the bridge keeps an editor's texts, too.
     "columns": "",
     "run_folder": "",
-    "wire": "run_folder",
+    "own_process": "run_folder",
+    "wire": "own_process run_folder",
     "config": "",
     "keys": "facts",
     "conventions": "facts keys manifests",
@@ -44,7 +45,7 @@ MAY_IMPORT: Mapping[str, str] = {
     "link": "facts keys codegen spots",
     "store": "facts overlay readings",
     "watch": "changes",
-    "engine": "changes facts keys readings conventions parse compilation store vcs",
+    "engine": "changes facts keys own_process readings conventions parse compilation store vcs",
     "snapshots": "facts store vcs",
     # What a tree holds whoever reads it: no index takes part, so it sees what the parsers miss. Its
     # values are what `queries.verify` compares a view with.

@@ -136,12 +136,13 @@ def test_bodies_of_headers_are_read_from_a_unit_that_includes_them(tmp_path: Pat
     (tmp_path / "a.h").write_text(
         "#pragma once\ninline int f(int);\ninline int g() { return f(1); }\n", "utf-8"
     )
+    (tmp_path / "none.cpp").write_text(f'#include "{tmp_path}/a.h"\n', "utf-8")
     found = read(
         str(tmp_path / "none.cpp"),
         FLAGS,
         str(tmp_path),
         headers=["a.h"],
-        contents=f'#include "{tmp_path}/a.h"\n',
+        whole=True,
     )
     assert sites(found.units[0], "g") == ["3:24 call f"]
 
@@ -154,7 +155,7 @@ def test_a_precompiled_header_changes_nothing(tmp_path: Path) -> None:
     header, target = tmp_path / "all.h", tmp_path / "all.pch"
     header.write_text(f'#include "{tmp_path}/a.h"\n', "utf-8")
     flags = [*FLAGS[2:], "-x", "c++-header"]
-    assert precompile(str(header), flags, str(tmp_path), header.read_text(), str(target)) == ()
+    assert precompile(str(header), flags, str(tmp_path), str(target)) == ()
     plain = read(str(tmp_path / "a.cpp"), FLAGS, str(tmp_path))
     shared = read(str(tmp_path / "a.cpp"), [*FLAGS, "-include-pch", str(target)], str(tmp_path))
     assert plain == shared

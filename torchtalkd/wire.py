@@ -25,9 +25,9 @@ import json
 import os
 import select
 import socket
-import sys
 import time
 
+from torchtalkd.own_process import own_process
 from torchtalkd.run_folder import (
     PACKAGE,
     WireError,
@@ -73,12 +73,6 @@ MOST_LINE: Final = 16 << 20
 """Bytes of one line from the daemon; more is no answer of ours."""
 VARIABLES: Final = ("TORCHTALK_SOURCE", "PYTORCH_SOURCE", "HOME")
 """What of a client's environment its questions depend on, besides XDG_*."""
-
-_START: Final = (
-    "import sys; sys.path.insert(0, {0!r}); import torchtalkd; sys.path.append(sys.path.pop(0));"
-    " from torchtalkd.daemon.main import main; main({1})"
-)
-"""The package that the client runs is the one the daemon runs, installed or not."""
 
 
 class NoDaemon(WireError):
@@ -329,7 +323,7 @@ def _started(path: str, deadline: float) -> str:
         with open(log, "ab", opener=lambda name, flags: os.open(name, flags, 0o600)) as stream:
             size = stream.tell()
             starter = subprocess.Popen(
-                [sys.executable, "-P", "-c", _START.format(os.path.dirname(PACKAGE), write_end)],
+                own_process("daemon.main", argument=str(write_end)),
                 stdin=subprocess.DEVNULL,
                 stdout=stream,
                 stderr=stream,

@@ -1,9 +1,9 @@
 """The whole exact reading of a tree, from nothing: what it costs and what it finds.
 
-    python -m tests.bench.exact TREE [--index DIR] [--generated DIR] [--workers 2] [--again]
+    python -m tests.bench.exact TREE [--index DIR] [--trust] [--workers 2] [--again]
 
-`--generated` names a folder with the headers of the tree's own generator, laid out as in the tree; without
-it those that the index's folder has. Units with an error that is not a missing header are named. CPU times
+`--trust` lets the tree's own generator of headers run, and its time is in the figure; without it only what
+needs no generated header is read. Units with an error that is not a missing header are named. CPU times
 are those of the processes that read; the machine may be busy.
 """
 
@@ -17,7 +17,7 @@ import time
 from collections import Counter
 from pathlib import Path
 
-from torchtalkd.compilation import made_folder
+from torchtalkd.compilation.generated import code_digest
 from torchtalkd.conventions import load
 from torchtalkd.engine import build
 from torchtalkd.engine.exact import read_exactly
@@ -31,7 +31,7 @@ def main() -> None:
     parser.add_argument("tree", type=Path)
     parser.add_argument("--harness", default="pytorch")
     parser.add_argument("--index", type=Path, help="a folder with an index of the tree; made if it has none")
-    parser.add_argument("--generated", type=Path)
+    parser.add_argument("--trust", action="store_true", help="run the tree's generators of headers")
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--again", action="store_true", help="keep what was read exactly before")
     options = parser.parse_args()
@@ -39,8 +39,6 @@ def main() -> None:
     folder = options.index or Path(tempfile.mkdtemp())
     conventions = load(options.harness, tree=tree)
     build(tree, folder, conventions)
-    if options.generated and not made_folder(folder).exists():
-        shutil.copytree(options.generated, made_folder(folder))
     if not options.again:
         _forget(folder, tree)
     begun, said = time.monotonic(), [0.0]
@@ -50,7 +48,10 @@ def main() -> None:
             said[0] = time.monotonic()
             print(f"  {time.monotonic() - begun:.0f} s: {done} of {total}", flush=True)
 
-    result = read_exactly(tree, folder, conventions, workers=options.workers, progress=progress)
+    trusted = code_digest(tree, conventions) if options.trust else ""
+    result = read_exactly(
+        tree, folder, conventions, workers=options.workers, trusted=trusted, progress=progress
+    )
     if result.off:
         print(result.off)
         return
@@ -63,9 +64,11 @@ def main() -> None:
         f" {result.headers:.0f} s; {result.plain} units read again plainly"
     )
     print(f"  our own process: {own.ru_utime + own.ru_stime:.0f} CPU s, {own.ru_maxrss // 1024} MB")
-    print(f"  largest process that reads: {result.peak // 1024} MB")
+    print(f"  units of CUDA: {result.cuda:.0f} CPU s; all but these {result.cpu - result.cuda:.0f} CPU s")
+    peaks = sorted(result.peaks.items())
+    print("  a process that reads, at most: " + ", ".join(f"{kind} {kb // 1024} MB" for kind, kb in peaks))
     with open_view(folder) as view:
-        _found(view, result.cpu - result.precompiling - result.headers)
+        _found(view, result.cpu - result.precompiling - result.headers, result.cuda)
     for path, why in result.failed:
         print(f"  failed: {path}: {why}")
 
@@ -77,16 +80,21 @@ def _forget(folder: Path, tree: Path) -> None:
         numbers = list(view.exact_rows())
     with open_writer(folder, tree) as writer:
         writer.put_exact((), {}, numbers, {})
-    shutil.rmtree(folder / "compilation" / "precompiled", ignore_errors=True)
+    shutil.rmtree(folder / "compilation", ignore_errors=True)
 
 
-def _found(view: View, cpu: float) -> None:
+def _found(view: View, cpu: float, cuda: float) -> None:
     counts = view.exact_counts()
     units = [(path, one) for path, one in counts if not one["header"]]
     headers = [(path, one) for path, one in counts if one["header"]]
     share = view.exact_share()
     print(f"true now: {share.read} of {share.total}; units {len(units)}, headers {len(headers)}")
-    print(f"mean CPU time of a unit: {cpu / max(1, len(units)):.3f} s")
+    of_cuda = sum(path.endswith(".cu") for path, _ in units)
+    others = len(units) - of_cuda
+    print(
+        f"mean CPU time of a unit: {(cpu - cuda) / max(1, others):.3f} s; of {of_cuda} of CUDA"
+        f" {cuda / max(1, of_cuda):.3f} s"
+    )
     print(
         f"bodies joined: {sum(one['bodies'] for _, one in units)} in units,"
         f" {sum(one['bodies'] for _, one in headers)} in headers"

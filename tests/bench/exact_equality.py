@@ -5,7 +5,8 @@
 `DIR` is the folder of an index whose headers were generated; precompiled headers that are missing are made
 there. Each sampled unit is read both ways. What is compared are the resolved references, by enclosing
 function, place, kind and target (its name, its digest and its place). Each difference is listed. CPU times
-are printed, too.
+are printed, too. Then the index is asked for each function and each edge within the tree that the plain
+parses show: what it lacks is listed.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ from torchtalkd.engine.exact_store import unit_of
 from torchtalkd.parse.exact import recipe, version
 from torchtalkd.readings import ExactUnit
 from torchtalkd.store.database import open_view
+from torchtalkd.store.view import View
 
 
 def main() -> None:
@@ -63,6 +65,8 @@ def main() -> None:
     with Pool(options.workers, seconds=600) as pool:
         shared, plain = _both(pool, now, folder, sample)
     _compare(sample, shared, plain)
+    with open_view(folder) as view:
+        _found(view, sample, plain)
 
 
 Answers = dict[str, dict[str, Any]]
@@ -104,10 +108,11 @@ def _both(pool: Pool, now: Known, folder: Path, sample: list[str]) -> tuple[Answ
             return None
         if (task := queue.next_precompiled()) is not None:
             return task
-        if not any(one.state == "building" for one in queue.precompiled):
+        if not any(one.state == "building" for one in queue.precompiled or ()):
             while waiting:
                 task = queue.task_of(waiting.pop())
                 bare = {name: value for name, value in task.request.items() if name != "precompiled"}
+                bare["whole"] = True
                 # `again` tells a unit that no precompiled header serves from one that is read plainly.
                 tasks.append(Task(task.request, task.subject._replace(again=True)))
                 tasks.append(Task(bare, task.subject))
@@ -147,6 +152,38 @@ def _compare(sample: list[str], shared: Answers, plain: Answers) -> None:
         )
     again = sum(bool(shared[path].get("plain")) for path in sample)
     print(f"{again} units were read once more, because a precompiled header may have made an error")
+
+
+def _found(view: View, sample: list[str], plain: Answers) -> None:
+    """How much of what the plain parses show the index has: functions with bodies, and edges from these to
+    functions of the tree."""
+    bodies = edges = 0
+    lost_bodies, lost_edges = [], []
+    for path in sample:
+        file = view.file(path)
+        if file is None or "failed" in plain[path]:
+            continue
+        unit = unit_of(plain[path]["units"][0])
+        there = [d for d in view.definitions_in(file) if d.fact.body]
+        for body in unit.bodies:
+            if "(" not in body.signature:
+                continue  # A variable's initializer.
+            bodies += 1
+            around = [d for d in there if d.fact.line <= body.line <= d.fact.end_line]
+            known = [reference for d in around for reference in view.exact_in(d) or ()]
+            if not any(view.exact_in(d) is not None for d in around):
+                lost_bodies.append(f"{path}:{body.line} {body.name}")
+            places = {(one.line, one.column) for one in known if one.path}
+            for kind, line, column, target in body.sites:
+                if unit.targets[target].path and kind != "overrides":
+                    edges += 1
+                    if (line, column) not in places:
+                        lost_edges.append(f"{path}:{line}:{column} {body.name} > {unit.targets[target].name}")
+    for what, total, lost in (("functions", bodies, lost_bodies), ("edges", edges, lost_edges)):
+        share = 100 * (total - len(lost)) / max(1, total)
+        print(f"{what} that the plain parses show: {total}, in the index {share:.2f} %")
+        for one in lost[:20]:
+            print(f"  {one}")
 
 
 def _references(unit: ExactUnit) -> Iterator[tuple[str, int, int, str, str, int, str, int]]:

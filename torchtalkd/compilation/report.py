@@ -108,14 +108,18 @@ def _missing(
                 inside[os.path.relpath(folder, root).removeprefix(".")] = None
             else:
                 outside[folder] = None
-    multiarch = [f"/usr/include/{os.uname().machine}-linux-gnu"]
     return missing_headers(
         {unit.path for unit in told.units},
         includes,
         list(inside),
-        [*outside, *SYSTEM, *multiarch],
+        [*outside, *system_folders()],
         conventions.compilation,
     )
+
+
+def system_folders() -> list[str]:
+    """The folders that any compiler of this machine looks into last."""
+    return [*SYSTEM, f"/usr/include/{os.uname().machine}-linux-gnu"]
 
 
 def include_folders_of(arguments: Collection[str]) -> list[str]:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import sys
 from collections.abc import Callable, Collection
 from contextlib import suppress
 from pathlib import Path
@@ -18,14 +17,10 @@ from typing import Any, Final
 
 from torchtalkd.config import ConfigError, read_config, reads_exactly
 from torchtalkd.daemon.log import log
+from torchtalkd.own_process import own_process
 from torchtalkd.roots import Root
-from torchtalkd.wire import PACKAGE
 
 _LINE: Final = 1 << 22
-_START: Final = (
-    "import sys; sys.path.insert(0, {0!r}); import torchtalkd; sys.path.append(sys.path.pop(0));"
-    " from torchtalkd.daemon.exact_keeper import main; main()"
-)
 MOST_DEATHS: Final = 3
 """Ends of the process after which it is not started again until the tree changes."""
 
@@ -176,10 +171,7 @@ class Exact:
 
     async def _started(self) -> asyncio.subprocess.Process:
         return await asyncio.create_subprocess_exec(
-            sys.executable,
-            "-P",
-            "-c",
-            _START.format(os.path.dirname(PACKAGE)),
+            *own_process("daemon.exact_keeper"),
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             limit=_LINE,

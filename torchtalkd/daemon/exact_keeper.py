@@ -94,6 +94,8 @@ class _Conductor:
             said = {"failed": type(error).__name__, "message": str(error)}
         # Which request is answered: another may be on its way.
         self._say({**said, "number": request["number"]})
+        if "done" in said and self._reading is not None and not self._moved_on():
+            self._reading[1].prepare()
 
     def _taken(self) -> dict[str, Any] | None:
         request, self._asked = self._asked, None

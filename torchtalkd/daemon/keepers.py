@@ -8,23 +8,16 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
-import sys
 from collections.abc import Callable, Collection
 from contextlib import suppress
 from typing import Any, Final, NamedTuple
 
 from torchtalkd.engine.engine import BuildResult
-from torchtalkd.wire import PACKAGE
+from torchtalkd.own_process import own_process
 
 LARGE: Final = 1000
 """Files read in its life after which a keeper is replaced when there is time: it has grown."""
 _LINE: Final = 1 << 24
-_START: Final = (
-    "import sys; sys.path.insert(0, {0!r}); import torchtalkd; sys.path.append(sys.path.pop(0));"
-    " from torchtalkd.daemon.keeper import main; main()"
-)
-
 
 DIED: Final = "KeeperDied"
 STOPPED: Final = "Stopped"
@@ -205,10 +198,7 @@ class Keepers:
     async def _started(self) -> _Keeper:
         try:
             process = await asyncio.create_subprocess_exec(
-                sys.executable,
-                "-P",
-                "-c",
-                _START.format(os.path.dirname(PACKAGE)),
+                *own_process("daemon.keeper"),
                 stdin=asyncio.subprocess.PIPE,
                 stdout=asyncio.subprocess.PIPE,
                 limit=_LINE,

@@ -67,8 +67,10 @@ class ExactResult:
     """Of these, for precompiled headers."""
     headers: float = 0.0
     """Of these, for the bodies of headers."""
-    peak: int = 0
-    """Kilobytes of memory of the largest."""
+    cuda: float = 0.0
+    """Of these, for units of CUDA."""
+    peaks: dict[str, int] = field(default_factory=dict)
+    """Kilobytes of memory that a task took at most, by its kind: unit, plain, headers, precompile."""
 
 
 class ExactReading:
@@ -218,12 +220,11 @@ class ExactReading:
         if queue is None:
             return False
         pool.turn(queue.next_task, self._done, wait)
-        self.result.peak = max(self.result.peak, pool.peak)
         idle = not pool.busy or self._urgent
         late = time.monotonic() - self._stored > BATCH_SECONDS
         if self._ready and (idle or late or len(self._ready) >= BATCH_FILES):
             self.flush()
-        return bool(pool.busy or len(queue))
+        return bool(pool.busy or len(queue) or queue.prepares)
 
     def flush(self) -> None:
         """Puts what was read into the index."""
@@ -255,8 +256,13 @@ class ExactReading:
 
     def finish(self) -> None:
         """What is done when nothing waits any more."""
-        if self._queue is not None:
+        if self._queue is not None and self._queue.precompiled is not None:
             prune(self._folder, self._queue.precompiled)
+
+    def prepare(self) -> None:
+        """What makes the next save quick, for one who stays: takes some seconds the first time."""
+        if self._queue is not None:
+            self._queue.prepare()
 
     def _tell(self) -> None:
         self._progress(self.result.total - self.pending, self.result.total)
@@ -266,6 +272,8 @@ class ExactReading:
     def _done(self, task: Task, answer: dict[str, Any]) -> None:
         subject: Subject = task.subject
         self.result.cpu += answer.get("seconds", 0.0)
+        kind = "plain" if answer.get("plain") else subject.kind
+        self.result.peaks[kind] = max(self.result.peaks.get(kind, 0), answer.get("peak", 0))
         if subject.kind == "precompile":
             self._precompiled(subject, answer)
         elif subject.kind == "headers":
@@ -302,6 +310,7 @@ class ExactReading:
             missing = [Diagnostic(*error) for error in subject.header.errors]
             unit = unit._replace(errors=tuple(dict.fromkeys((*unit.errors, *missing))))
         self.result.plain += answer["plain"]
+        self.result.cuda += answer["seconds"] if "cuda" in item.wanted.arguments else 0.0
         self._ready.append(Reading(item, unit, answer["plain"], "", answer["seconds"]))
         self._urgent = self._urgent or item.wanted.path in self._queue.first
 

@@ -8,13 +8,16 @@ name may mean it is the first, as for a compiler. The tests are in `tests/test_e
 
 from __future__ import annotations
 
+import os
 import posixpath
 import re
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from torchtalkd.compilation.plain_files import plain_bytes
 from torchtalkd.compilation.reaching import closed
+from torchtalkd.compilation.report import include_folders_of, system_folders
 from torchtalkd.engine.exact_closure import MOST_BYTES, Closures
 from torchtalkd.engine.exact_known import Known
 from torchtalkd.parse.cpp_text import directives, guard_at
@@ -47,6 +50,10 @@ class Certain(NamedTuple):
     closures: Closures
     unguarded: int
     """Headers that are read again each time they are included, as bits."""
+    shared: int
+    """Files that more than one names, as bits: a part of a header, `x_inl.h`, is named by that alone."""
+    lacking: int
+    """Files that name a header that is nowhere, as bits: what follows them may be lost in its errors."""
 
 
 def certain(known: Known, texts: Mapping[str, Text], made: str) -> Certain:
@@ -62,10 +69,14 @@ def certain(known: Known, texts: Mapping[str, Text], made: str) -> Certain:
         return None if macro in anywhere or macro.startswith("_") else False
 
     folders = _folders(min(commands, key=lambda one: (len(one), one), default=()), known.root, made)
+    outside = dict.fromkeys(folder for one in sorted(commands) for folder in include_folders_of(one))
+    outside |= dict.fromkeys(system_folders())
     numbers = known.closures.numbers
     answers: dict[str, bool | None] = {}
     found_in_folders: dict[str, int | None] = {}
+    there: dict[str, bool] = {}
     direct: dict[int, frozenset[int]] = {}
+    lacking = set[int]()
     for path, text in texts.items():
         meant = set()
         for name, quoted, condition in text.includes:
@@ -81,6 +92,11 @@ def certain(known: Known, texts: Mapping[str, Text], made: str) -> Certain:
                 number = found_in_folders[name]
             if number is not None:
                 meant.add(number)
+                continue
+            if name not in there:
+                there[name] = any(os.path.isfile(os.path.join(folder, name)) for folder in outside)
+            if not there[name] and path in numbers:
+                lacking.add(numbers[path])
         if path in numbers:
             direct[numbers[path]] = frozenset(meant)
     unguarded = mask(
@@ -89,7 +105,9 @@ def certain(known: Known, texts: Mapping[str, Text], made: str) -> Certain:
         if path in numbers and not text.once and not _is_unit(known, path)
     )
     whole = Closures(numbers, direct, closed(numbers.values(), direct), known.closures.generated)
-    return Certain(whole, unguarded)
+    named = Counter(number for some in direct.values() for number in some)
+    shared = mask(number for number, count in named.items() if count > 1)
+    return Certain(whole, unguarded, shared, mask(lacking))
 
 
 def read_text(data: bytes) -> Text:

@@ -11,11 +11,12 @@ read once more by each unit. Pure; the tests are in
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from torchtalkd.compilation.reaching import members
 from torchtalkd.engine.exact_closure import Closures
+from torchtalkd.store.exact_rows import mask
 
 BUILD: Final = 3.0
 """What a byte costs in a precompiled header, which is then written and read, against one in a unit."""
@@ -62,28 +63,22 @@ def groups(
     return found
 
 
-def entries(units: Sequence[str], common: int, known: Closures, unguarded: int) -> list[str]:
-    """The headers that bring in all of `common`: those that units name themselves first, by how many, for
-    they are certainly meant; then what no other brings."""
+def entries(
+    units: Iterable[str], common: int, known: Closures, unguarded: int, *, named: bool = False
+) -> list[str]:
+    """The headers that bring in all of `common`: those that units name themselves first, for they are
+    certainly meant; then what no other brings, unless only what is `named` is wanted."""
     paths = {number: path for path, number in known.numbers.items()}
-    named: Counter[int] = Counter()
-    for unit in units:
-        named.update(n for n in known.direct.get(known.numbers[unit], ()) if common >> n & 1)
-    chosen: list[int] = []
+    direct = frozenset[int]().union(*(known.direct.get(known.numbers[unit], ()) for unit in units))
+    chosen: list[str] = []
     covered = unguarded
-    # One that many name and another brings is left out: the text stays short.
-    for number, _ in sorted(
-        named.items(), key=lambda one: (-known.closed[one[0]].bit_count(), paths[one[0]])
-    ):
-        if not covered >> number & 1:
-            chosen.append(number)
-            covered |= known.closed[number]
-    rest = members(common & ~covered)
-    for number in sorted(rest, key=lambda n: (-known.closed[n].bit_count(), paths[n])):
-        if not covered >> number & 1:
-            chosen.append(number)
-            covered |= known.closed[number]
-    return [paths[number] for number in chosen]
+    # One that another brings is left out: the text stays short.
+    for some in (mask(direct) & common, 0 if named else common):
+        for number in sorted(members(some), key=lambda n: (-known.closed[n].bit_count(), paths[n])):
+            if not covered >> number & 1:
+                chosen.append(paths[number])
+                covered |= known.closed[number]
+    return chosen
 
 
 def including(known: Closures, wanted: int) -> int:

@@ -11,23 +11,18 @@ import json
 import os
 import selectors
 import subprocess
-import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 from torchtalkd.engine.workers import WorkersFailed
+from torchtalkd.own_process import own_process
 
 UNIT_SECONDS: Final = 120.0
 """For one unit: the slowest of PyTorch takes 25 s without a precompiled header."""
 GROWN_KILOBYTES: Final = 1_000_000
 """Of memory, after which a process is replaced when its task is done."""
-_PACKAGE: Final = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-_START: Final = (
-    "import sys; sys.path.insert(0, {0!r}); import torchtalkd; sys.path.append(sys.path.pop(0));"
-    " from torchtalkd.engine.exact_worker import main; main()"
-)
 
 
 class Task(NamedTuple):
@@ -60,12 +55,10 @@ class Pool:
     def __init__(self, size: int, *, seconds: float = UNIT_SECONDS, command: list[str] | None = None) -> None:
         """`command` starts a process instead of ours: for tests."""
         self._seconds = seconds
-        self._command = command or [sys.executable, "-P", "-c", _START.format(_PACKAGE)]
+        self._command = command or own_process("engine.exact_worker")
         self._size = size
         self._workers: list[_Worker] = []
         self._selector = selectors.DefaultSelector()
-        self.peak = 0
-        """Kilobytes of memory that the largest process has taken."""
         self.restarts = 0
 
     def __enter__(self) -> Pool:
@@ -155,7 +148,6 @@ class Pool:
             return
         answer, worker.received = json.loads(worker.received), b""
         task, worker.task = worker.task, None
-        self.peak = max(self.peak, answer.get("peak", 0))
         if answer.get("peak", 0) > GROWN_KILOBYTES:
             self._end(worker)
         if task is not None:

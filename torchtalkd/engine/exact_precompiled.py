@@ -20,8 +20,9 @@ from torchtalkd.compilation.reaching import members
 from torchtalkd.compilation.values import BESIDE
 from torchtalkd.engine.exact_certain import Certain
 from torchtalkd.engine.exact_closure import Closures
-from torchtalkd.engine.exact_groups import Group, groups
+from torchtalkd.engine.exact_groups import Group, entries, groups, including
 from torchtalkd.engine.exact_known import Known
+from torchtalkd.store.exact_rows import mask
 
 HEADERS: Final = "precompiled"
 """The folder beside an index, in that of what is made for exact reading."""
@@ -93,7 +94,7 @@ def building(one: Precompiled) -> Path:
 
 
 def prune(folder: Path, kept: Iterable[Precompiled]) -> None:
-    """Deletes precompiled headers that no group has any more."""
+    """Deletes precompiled headers that no group has any more, and what else lies there."""
     names = {one.path.stem for one in kept}
     with suppress(OSError):
         for path in (folder / BESIDE / HEADERS).iterdir():
@@ -135,10 +136,25 @@ def umbrellas(
     ]
 
 
-def umbrella_text(known: Known, headers: Sequence[str], unguarded: int = 0) -> str:
+def read_before(seen: Closures, sure: Certain, headers: Sequence[str]) -> list[str]:
+    """What may be read before some headers, and without bodies: what they name themselves, for certain and
+    like others do, and what includes none of them, nor anything that is missing."""
+    numbers = [seen.numbers[path] for path in headers]
+    wrong = including(seen, mask(numbers)) | including(sure.closures, sure.lacking)
+    common = 0
+    for number in numbers:
+        common |= sure.closures.closed.get(number, 0)
+    there = [path for path in headers if path in sure.closures.numbers]
+    return entries(there, common & sure.shared & ~wrong, sure.closures, sure.unguarded, named=True)
+
+
+def umbrella_text(
+    known: Known, headers: Sequence[str], unguarded: int = 0, before: Sequence[str] = ()
+) -> str:
     """What such a unit says: those that may see most come first, as parts of a header (`x_inl.h`) are only
     understood behind what it says before it includes them. Of `unguarded` headers, as bits, those that
-    another one brings are not included once more."""
+    another one brings are not included once more. What is read before them is set apart, by a semicolon:
+    with the first declaration a unit's preamble ends."""
     seen = known.closures.closed
     ordered = sorted(headers, key=lambda path: (-seen.get(known.wanted[path].number, 0).bit_count(), path))
     brought = 0
@@ -148,7 +164,17 @@ def umbrella_text(known: Known, headers: Sequence[str], unguarded: int = 0) -> s
             brought |= seen.get(number, 0)
     twice = unguarded & brought
     wanted = [path for path in ordered if not twice >> known.wanted[path].number & 1]
-    return "".join(f'#include "{known.root}/{path}"\n' for path in wanted)
+    first = "".join(f'#include "{_absolute(known, path)}"\n' for path in before)
+    return first + ";\n" * bool(before) + "".join(f'#include "{known.root}/{path}"\n' for path in wanted)
+
+
+def umbrella_file(folder: Path, text: str) -> Path:
+    """Where such a unit's text lies until nothing waits any more. Raises OSError."""
+    name = blake2b(text.encode(), digest_size=12).hexdigest()
+    path = folder / BESIDE / HEADERS / f"{name}.cpp"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, "utf-8")
+    return path
 
 
 def weight(known: Known, bits: int) -> int:

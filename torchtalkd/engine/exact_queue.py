@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from torchtalkd.compilation.values import BESIDE, made_folder
+from torchtalkd.compilation.values import made_folder
 from torchtalkd.engine.exact_certain import Certain, certain, texts
 from torchtalkd.engine.exact_groups import BUILD, Group, entries, including
 from torchtalkd.engine.exact_known import Known
@@ -23,6 +23,8 @@ from torchtalkd.engine.exact_precompiled import (
     building,
     made,
     precompiled,
+    read_before,
+    umbrella_file,
     umbrella_text,
     umbrellas,
     weight,
@@ -65,6 +67,8 @@ class Queue:
         self._apart: list[tuple[Item, ...]] = []
         self._plain: set[str] = set()
         self._flying: dict[str, Item] = {}
+        self._edited: set[str] = set()
+        self._stays = False
         self.first: frozenset[str] = frozenset()
         """Files that are read before all others: open, or edited."""
         self.opened: frozenset[str] = frozenset()
@@ -74,9 +78,19 @@ class Queue:
         return len(self._waiting) + sum(map(len, self._apart))
 
     @property
-    def precompiled(self) -> list[Precompiled]:
-        """The precompiled headers there are to be."""
-        return self._headers or []
+    def precompiled(self) -> list[Precompiled] | None:
+        """The precompiled headers there are to be; None where that was not looked at yet."""
+        return self._headers
+
+    def prepare(self) -> None:
+        """Looks which precompiled headers there are, and has those made, when nothing waits, that serve what
+        is edited: for one who stays, so that the next save is quick."""
+        self._stays = True
+        self._look(self._known)
+
+    def _look(self, known: Known | None) -> None:
+        if self._headers is None and known is not None:
+            self._headers = precompiled(known, self._certain(known), self._folder, self._reader)
 
     def renew(self, known: Known, found: Stale, changed: int) -> None:
         """Takes over what is to be read now. `changed`: the files that were replaced since the last time."""
@@ -85,6 +99,7 @@ class Queue:
             path: item for path, item in found.read.items() if not _same(self._flying.get(path), item)
         }
         self._apart = []
+        self._edited |= found.edited
         first = [path for path in self._waiting if path in self.opened]
         first += [path for path in sorted(found.edited) if path in self._waiting]
         folders = {posixpath.dirname(path) for path in first}
@@ -96,7 +111,7 @@ class Queue:
             known, (path for path, item in self._waiting.items() if item.wanted.header), UMBRELLA
         )
         if self._headers is None and len(self._waiting) > _ALONE:
-            self._headers = precompiled(known, self._certain(known), self._folder, self._reader)
+            self._look(known)
         elif changed and self._headers:
             self._headers = [self._without(one, changed) for one in self._headers]
 
@@ -149,9 +164,7 @@ class Queue:
     def next_precompiled(self) -> Task | None:
         """A precompiled header that is wanted."""
         for one in self._headers or ():
-            if one.state != "wanted" or not one.group.headers:
-                continue
-            if sum(path in self._waiting for path in one.group.units) * 1.0 > BUILD:
+            if self._is_wanted(one):
                 one.state = "building"
                 one.path.parent.mkdir(parents=True, exist_ok=True)
                 one.path.write_text(one.text, "utf-8")
@@ -161,11 +174,22 @@ class Queue:
                     "file": str(one.path),
                     "arguments": [*_without_language(one.arguments), *arguments],
                     "root": self._root,
-                    "contents": one.text,
                     "target": str(building(one)),
                 }
                 return Task(request, Subject("precompile", header=one))
         return None
+
+    @property
+    def prepares(self) -> bool:
+        """Whether nothing waits, and a precompiled header is to be made for the next save."""
+        return self._stays and not self._waiting and any(map(self._is_wanted, self._headers or ()))
+
+    def _is_wanted(self, one: Precompiled) -> bool:
+        if one.state != "wanted" or not one.group.headers:
+            return False
+        if self._stays and not self._waiting:
+            return any(path in self._edited or path in self.opened for path in one.group.units)
+        return sum(path in self._waiting for path in one.group.units) > BUILD
 
     def _ready_task(self) -> Task | None:
         for one in self._headers or ():
@@ -214,13 +238,19 @@ class Queue:
         self._take(items)
         assert self._known is not None
         paths = [item.wanted.path for item in items]
+        sure = self._sure
+        # Headers that are read apart had errors: of these all is read, in the order of their text.
+        before = read_before(self._known.closures, sure, paths) if sure is not None and not again else []
+        text = umbrella_text(self._known, paths, sure.unguarded if sure else 0, before)
+        # On the disk: libclang makes no preamble of a text that is in memory alone.
+        file = umbrella_file(self._folder, text)
         request = {
             "do": "read",
-            "file": str(self._folder / BESIDE / "headers.cpp"),
+            "file": str(file),
             "arguments": items[0].wanted.arguments,
             "root": self._root,
             "headers": paths,
-            "contents": umbrella_text(self._known, paths, self._sure.unguarded if self._sure else 0),
+            "whole": not before,
         }
         return Task(request, Subject("headers", items, again=again))
 

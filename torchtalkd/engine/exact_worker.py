@@ -6,9 +6,9 @@ and an end to its memory. `exact_pool` is the other side.
 
 from __future__ import annotations
 
+import ctypes
 import json
 import os
-import re
 import resource
 import sys
 import time
@@ -19,8 +19,8 @@ from torchtalkd.parse.exact import Failed, Read, precompile, read
 
 MEMORY_BYTES: Final = 4 << 30
 """Of address space, which is more than what is in use: precompiled headers are mapped."""
-_MADE_BY_HEADERS: Final = re.compile(r"redefinition|redeclar|ambiguous|conflict")
-"""What libclang says where a declaration is seen twice."""
+LARGE_KILOBYTES: Final = 300_000
+"""Of memory, after which a process gives back what is free."""
 
 
 def main() -> None:
@@ -46,6 +46,7 @@ def _be_modest(*, urgent: bool) -> None:
 
 def _served(request: dict[str, Any]) -> dict[str, Any]:
     begun = time.process_time()
+    _forget_peak()
     try:
         answer = _done(request)
     except Failed as error:
@@ -53,35 +54,52 @@ def _served(request: dict[str, Any]) -> dict[str, Any]:
     except MemoryError:
         answer = {"failed": "it takes too much memory"}
     answer["seconds"] = time.process_time() - begun
-    answer["peak"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    answer["peak"] = _peak()
+    if answer["peak"] > LARGE_KILOBYTES:
+        _give_back()
     return answer
+
+
+def _give_back() -> None:
+    """Gives memory that is free to the system, which glibc keeps otherwise: it would count as used by the
+    next task."""
+    with suppress(OSError, AttributeError):
+        ctypes.CDLL(None).malloc_trim(0)
+
+
+def _forget_peak() -> None:
+    """Has the system count the most memory anew (Linux; proc(5), clear_refs), so that it is the task's."""
+    with suppress(OSError), open("/proc/self/clear_refs", "w") as file:
+        file.write("5")
+
+
+def _peak() -> int:
+    """The most memory since then, in kilobytes; of the whole process where that cannot be told."""
+    with suppress(OSError, ValueError), open("/proc/self/status") as file:
+        return next(int(line.split()[1]) for line in file if line.startswith("VmHWM:"))
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 
 
 def _done(request: dict[str, Any]) -> dict[str, Any]:
     file, arguments, root = request["file"], request["arguments"], request["root"]
-    contents: str | None = request.get("contents")
     if request["do"] == "precompile":
-        return {"errors": precompile(file, arguments, root, contents or "", request["target"])}
+        return {"errors": precompile(file, arguments, root, request["target"])}
     headers, precompiled = request.get("headers", ()), request.get("precompiled")
     plain = False
     if precompiled:
-        found = read(
-            file, [*arguments, "-include-pch", precompiled], root, headers=headers, contents=contents
-        )
+        found = read(file, [*arguments, "-include-pch", precompiled], root, headers=headers)
         plain = _made_errors(found, request.get("missing", False))
     if not precompiled or plain:
-        found = read(file, arguments, root, headers=headers, contents=contents)
+        whole = plain or request.get("whole", False)
+        found = read(file, arguments, root, headers=headers, whole=whole)
     return {"units": found.units, "errors": found.errors, "plain": plain}
 
 
 def _made_errors(found: Read, missing: bool) -> bool:
     """Whether a precompiled header may have made an error that a plain parse has not. Where a header is
-    missing, in the unit or in the precompiled one, errors are expected: there only what looks like
-    something seen twice counts."""
-    errors = [error for error in found.errors if not error.missing]
-    if missing or len(errors) < len(found.errors):
-        return any(_MADE_BY_HEADERS.search(error.message) for error in errors)
-    return bool(errors)
+    missing, in the unit or in the precompiled one, errors are expected, and they say nothing: what is
+    precompiled is what the unit includes anyway."""
+    return bool(found.errors) and not missing and not any(error.missing for error in found.errors)
 
 
 if __name__ == "__main__":

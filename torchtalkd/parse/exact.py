@@ -24,7 +24,7 @@ from torchtalkd.readings import Diagnostic, ExactUnit
 __all__ = ["Failed", "Missing", "Read", "precompile", "read", "recipe", "version"]
 
 MOST_ERRORS: Final = 200
-"""Errors of a unit that are kept; more only follow from these."""
+"""Errors of one file that are kept; more only follow from these."""
 _MISSING: Final = re.compile(r"'([^']*)' file not found")
 
 
@@ -47,12 +47,14 @@ def read(
     root: str,
     *,
     headers: Collection[str] = (),
-    contents: str | None = None,
+    whole: bool = False,
 ) -> Read:
     """Reads a unit: `file` is absolute, `root` the resolved tree. The bodies of the file itself are given,
-    or of `headers` (paths from the root) where there are any: then `file` only includes them, and `contents`
-    is its text, which need not be on the disk. Raises Missing, Failed."""
-    with _Parsed(file, arguments, c.KEEP_GOING, contents) as parsed:
+    or of `headers` (paths from the root) where there are any: then `file` only includes them. What is
+    included before the first declaration is read without bodies, which saves a third, unless `whole`:
+    headers among it have none then. Raises Missing, Failed."""
+    options = c.KEEP_GOING if whole else c.KEEP_GOING | c.SKIP_INCLUDED_BODIES
+    with _Parsed(file, arguments, options) as parsed:
         lib = parsed.lib
         wanted = frozenset(headers) or frozenset({normal(file, f"{root}/")})
         names = Names(lib, root, wanted.__contains__)
@@ -75,13 +77,11 @@ def read(
         return Read(units, errors)
 
 
-def precompile(
-    file: str, arguments: Sequence[str], root: str, contents: str, target: str
-) -> tuple[Diagnostic, ...]:
+def precompile(file: str, arguments: Sequence[str], root: str, target: str) -> tuple[Diagnostic, ...]:
     """Writes a precompiled header, its functions without bodies; returns its errors, which a unit that
     uses it no longer shows. Raises Missing, Failed."""
     options = c.FOR_SERIALIZATION | c.INCOMPLETE | c.SKIP_BODIES | c.KEEP_GOING
-    with _Parsed(file, arguments, options, contents) as parsed:
+    with _Parsed(file, arguments, options) as parsed:
         code = parsed.lib.clang_saveTranslationUnit(parsed.unit, target.encode(), 0)
         if code:
             raise Failed(f"a precompiled header could not be written (libclang's code {code})")
@@ -103,23 +103,18 @@ def recipe() -> str:
 class _Parsed:
     """A translation unit for as long as it is walked."""
 
-    def __init__(self, file: str, arguments: Sequence[str], options: int, contents: str | None) -> None:
+    def __init__(self, file: str, arguments: Sequence[str], options: int) -> None:
         self.lib = c.library()
-        # Declarations that come from a precompiled header are not walked at the top.
-        self._index = self.lib.clang_createIndex(1, 0)
+        self._index = c.new_index(self.lib)
         unit = c_void_p()
         flags = (c_char_p * len(arguments))(*(argument.encode() for argument in arguments))
-        unsaved, count = None, 0
-        if contents is not None:
-            data = contents.encode()
-            unsaved, count = c.UnsavedFile(file.encode(), data, len(data)), 1
         code = self.lib.clang_parseTranslationUnit2(
             self._index,
             file.encode(),
             flags,
             len(arguments),
-            None if unsaved is None else byref(unsaved),
-            count,
+            None,
+            0,
             options,
             byref(unit),
         )
@@ -141,10 +136,12 @@ def _errors(parsed: _Parsed, root: str) -> tuple[Diagnostic, ...]:
     lib: Any = parsed.lib
     place = c.placer(lib)
     found: list[Diagnostic] = []
+    counts = Counter[int]()
     for number in range(lib.clang_getNumDiagnostics(parsed.unit)):
         diagnostic = lib.clang_getDiagnostic(parsed.unit, number)
-        if lib.clang_getDiagnosticSeverity(diagnostic) >= c.ERROR and len(found) < MOST_ERRORS:
-            handle, line, _ = place(lib.clang_getDiagnosticLocation(diagnostic))
+        handle, line, _ = place(lib.clang_getDiagnosticLocation(diagnostic))
+        if lib.clang_getDiagnosticSeverity(diagnostic) >= c.ERROR and counts[handle] < MOST_ERRORS:
+            counts[handle] += 1
             file = text(lib, lib.clang_getFileName(handle)) if handle else ""
             message = text(lib, lib.clang_getDiagnosticSpelling(diagnostic))
             missing = _MISSING.search(message)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable
-from ctypes import POINTER, Structure, byref, c_char_p, c_int, c_uint, c_ulong, c_void_p
+from ctypes import POINTER, Structure, byref, c_char_p, c_int, c_ubyte, c_uint, c_ushort, c_void_p
 from functools import cache
 from typing import Any, Final
 
@@ -38,10 +38,16 @@ class _Range(Structure):
     _fields_ = (("pointers", c_void_p * 2), ("begin", c_uint), ("end", c_uint))
 
 
-class UnsavedFile(Structure):
-    """CXUnsavedFile."""
+class IndexOptions(Structure):
+    """CXIndexOptions."""
 
-    _fields_ = (("name", c_char_p), ("contents", c_char_p), ("length", c_ulong))
+    _fields_ = (
+        ("size", c_uint),
+        ("priorities", c_ubyte * 2),
+        ("bits", c_ushort),
+        ("preambles", c_char_p),
+        ("invocations", c_char_p),
+    )
 
 
 VISIT: Final = ctypes.CFUNCTYPE(c_int, Cursor, Cursor, c_void_p)
@@ -49,6 +55,11 @@ BREAK, CONTINUE, RECURSE = 0, 1, 2
 
 INCOMPLETE, FOR_SERIALIZATION, SKIP_BODIES, KEEP_GOING = 0x02, 0x10, 0x40, 0x200
 """Options of a parse."""
+SKIP_INCLUDED_BODIES: Final = 0x04 | 0x100 | SKIP_BODIES | 0x800
+"""Options by which what a file includes at its top, its preamble, is read first and without bodies."""
+_INDEX_BITS: Final = 0b101
+"""Declarations of a precompiled header are not walked at the top; preambles stay in memory: a process that
+is killed leaves none on the disk."""
 ERROR: Final = 3
 """The severity from which on a diagnostic is an error."""
 
@@ -65,7 +76,7 @@ DEPENDENT: Final = 26
 """Kind of a type that only an instantiation decides."""
 
 _SIGNATURES: Final[dict[str, tuple[Any, tuple[Any, ...]]]] = {
-    "clang_createIndex": (c_void_p, (c_int, c_int)),
+    "clang_createIndexWithOptions": (c_void_p, (POINTER(IndexOptions),)),
     "clang_disposeIndex": (None, (c_void_p,)),
     "clang_parseTranslationUnit2": (
         c_int,
@@ -144,6 +155,13 @@ def overridden(lib: Any, method: Cursor) -> list[Cursor]:
     copied = [Cursor.from_buffer_copy(found[number]) for number in range(count.value)]
     lib.clang_disposeOverriddenCursors(found)
     return copied
+
+
+def new_index(lib: Any) -> int:
+    """A set of units, to be disposed of."""
+    options = IndexOptions(size=ctypes.sizeof(IndexOptions), bits=_INDEX_BITS)
+    index: int = lib.clang_createIndexWithOptions(byref(options))
+    return index
 
 
 def version() -> str:
