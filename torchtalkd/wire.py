@@ -27,7 +27,6 @@ import select
 import socket
 import time
 
-from torchtalkd.own_process import own_process
 from torchtalkd.run_folder import (
     PACKAGE,
     WireError,
@@ -316,6 +315,8 @@ def _started(path: str, deadline: float) -> str:
     socket. Raises WireError with the end of its log if it dies before."""
     import subprocess  # only who starts a daemon pays for it
     from pathlib import Path
+
+    from torchtalkd.own_process import own_process
 
     log = Path(path).with_suffix(".log")
     read_end, write_end = os.pipe()
