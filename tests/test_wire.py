@@ -143,7 +143,6 @@ def test_a_client_imports_the_standard_library_only() -> None:
     loaded = set(eval(done.stdout))
     assert {name for name in loaded if name.partition(".")[0] not in sys.stdlib_module_names} == {
         "torchtalkd",
-        "torchtalkd.own_process",
         "torchtalkd.run_folder",
         "torchtalkd.wire",
     }
