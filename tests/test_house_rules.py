@@ -77,8 +77,8 @@ MAY_IMPORT: Mapping[str, str] = {
     "daemon": "*",
     "cli": "*",
     # What agents' clients and editors start is begun with as little as can be.
-    "bridges": "",
-    "command_words": "frontends.command",
+    "bridge_arguments": "",
+    "command_arguments": "frontends.command",
     "__main__": "cli",
     "clients": "columns wire",
 }

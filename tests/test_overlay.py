@@ -16,6 +16,7 @@ from torchtalkd.parse.draft import draft
 from torchtalkd.queries.search import search
 from torchtalkd.queries.trace import trace
 from torchtalkd.store.database import open_view
+from torchtalkd.store.exact_bodies import ExactBodies
 from torchtalkd.store.exact_view import ExactFacts
 from torchtalkd.store.include_lines import IncludeLines
 from torchtalkd.store.outlines import Outlines
@@ -124,7 +125,7 @@ def test_a_text_that_the_index_lacks_is_seen(mini_tree: Path, tmp_path: Path) ->
 def test_every_question_of_a_view_is_answered() -> None:
     asked = {name for name, _ in inspect.getmembers(View, inspect.isfunction) if not name.startswith("_")}
     # These are asked of the view below, by what `Overlaid` has of its own (`_source`).
-    of_parts = {name for part in (ExactFacts, IncludeLines, Outlines) for name in vars(part)}
+    of_parts = {name for part in (ExactBodies, ExactFacts, IncludeLines, Outlines) for name in vars(part)}
     assert asked - set(vars(Overlaid)) - of_parts == set()
 
 

@@ -3,7 +3,7 @@
 Exit codes, everywhere: 0 answered, 1 the named thing does not exist (or problems were found),
 2 a wrong call or manifest, 3 cannot narrow, 130 interrupted. Answers go to stdout, everything
 else to stderr. This module imports next to nothing, for it is the start of each bridge, which agents and
-editors wait for; what may be asked is in `command_words`, and each command's module is imported when the
+editors wait for; what may be asked is in `command_arguments`, and each command's module is imported when the
 command runs. The tests are in `tests/test_cli.py`.
 """
 
@@ -13,7 +13,7 @@ import importlib
 import os
 import sys
 
-from torchtalkd.bridges import BRIDGES, bridge, serve
+from torchtalkd.bridge_arguments import BRIDGES, bridge, serve
 
 TYPE_CHECKING = False
 """As in `typing`, which a bridge does without."""
@@ -152,7 +152,7 @@ def _replace_closed_streams() -> None:
 
 def parser() -> argparse.ArgumentParser:
     """All commands with their arguments. It raises WrongCall."""
-    from torchtalkd.command_words import words
+    from torchtalkd.command_arguments import words
 
     return words(WrongCall)
 

@@ -9,7 +9,7 @@ import pytest
 
 from tests.conftest import REPOSITORY
 from torchtalkd import cli
-from torchtalkd.bridges import BRIDGES, TOOLS, Asked, plain
+from torchtalkd.bridge_arguments import BRIDGES, TOOLS, Asked, plain
 
 SOURCE, TORCH, HARNESS = "--source", "--pytorch-source", "--harness"
 PLAIN = [
@@ -69,9 +69,7 @@ def test_every_set_of_tools_can_be_asked_for() -> None:
 
 def test_a_bridge_loads_nothing_that_it_does_not_need() -> None:
     """Each module more is waited for at each start of each client."""
-    program = (
-        "import sys; from torchtalkd import bridges; bridges._client('bridge'); print(*sorted(sys.modules))"
-    )
+    program = "import sys; from torchtalkd import bridge_arguments as b; b._client('bridge'); print(*sorted(sys.modules))"
     done = subprocess.run(
         [sys.executable, "-S", "-c", program], capture_output=True, text=True, cwd=REPOSITORY, check=True
     )
@@ -80,6 +78,6 @@ def test_a_bridge_loads_nothing_that_it_does_not_need() -> None:
     assert not loaded & {"argparse", "typing", "pathlib", "subprocess", "dataclasses", "asyncio", "logging"}
     ours = {name for name in loaded if name.startswith("torchtalkd")}
     assert ours == {
-        *("torchtalkd", "torchtalkd.bridges", "torchtalkd.run_folder", "torchtalkd.wire"),
+        *("torchtalkd", "torchtalkd.bridge_arguments", "torchtalkd.run_folder", "torchtalkd.wire"),
         *("torchtalkd_clients", "torchtalkd_clients.bridge", "torchtalkd_clients.messages"),
     }

@@ -152,7 +152,7 @@ def words(wrong: type[Exception]) -> argparse.ArgumentParser:
 
     _json(command("roots", "List the source trees that are remembered or indexed"))
 
-    # Plain calls of these two never come here (`bridges`).
+    # Plain calls of these two never come here (`bridge_arguments`).
     serve = command("mcp-serve", "Serve an agent over stdio (MCP); the agent's client starts this")
     _tree(serve)
     agent_arguments.serve(serve)
