@@ -69,7 +69,10 @@ def test_every_set_of_tools_can_be_asked_for() -> None:
 
 def test_a_bridge_loads_nothing_that_it_does_not_need() -> None:
     """Each module more is waited for at each start of each client."""
-    program = "import sys; from torchtalkd import bridge_arguments as b; b._client('bridge'); print(*sorted(sys.modules))"
+    program = (
+        "import sys; from torchtalkd import bridge_arguments as b; b._client('bridge');"
+        " print(*sorted(sys.modules))"
+    )
     done = subprocess.run(
         [sys.executable, "-S", "-c", program], capture_output=True, text=True, cwd=REPOSITORY, check=True
     )

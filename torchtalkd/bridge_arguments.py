@@ -2,8 +2,8 @@
 
 Loading that, and the arguments of all the other commands, takes longer than all the rest of a bridge's
 start. So plain words are read here: flags that the two have, spelled out, with a value each. Anything else
-(help, a mistake, an odd way to write it) is left to `command_arguments`, which reads the same words to the same
-end. The tests are in `tests/test_bridge_arguments.py`.
+(help, a mistake, an odd way to write it) is left to `command_arguments`, which reads the same words to the
+same end. The tests are in `tests/test_bridge_arguments.py`.
 """
 
 from __future__ import annotations
