@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import random
+import re
 import statistics
 import time
 from collections.abc import Iterator
@@ -33,6 +34,10 @@ from torchtalkd.parse.exact import recipe, version
 from torchtalkd.readings import ExactUnit
 from torchtalkd.store.database import open_view
 from torchtalkd.store.view import View
+
+_COUNTED = re.compile(r"_\d+$")
+"""The end of a name that a macro may have made by __COUNTER__, which a preamble does not carry on. Nobody
+writes such a name; the facts are joined by their lines."""
 
 
 def main() -> None:
@@ -190,7 +195,9 @@ def _references(unit: ExactUnit) -> Iterator[tuple[str, int, int, str, str, int,
     for body in unit.bodies:
         for kind, line, column, target in body.sites:
             meant = unit.targets[target]
-            yield body.name, line, column, kind, meant.name, meant.usr, meant.path, meant.line
+            name = _COUNTED.sub("", meant.name)
+            usr = meant.usr if name == meant.name else 0
+            yield _COUNTED.sub("", body.name), line, column, kind, name, usr, meant.path, meant.line
 
 
 if __name__ == "__main__":

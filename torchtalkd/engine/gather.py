@@ -10,7 +10,7 @@ The tests are in `tests/test_engine.py`.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Generator, Iterator, Mapping
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -113,8 +113,8 @@ def gather(
     done = 0
     say(Progress("read", 0, len(tasks)))
     for outcomes in _outcomes(tasks, reading, workers, limits, marked, running, spare):
-        done += len(outcomes)
         for outcome in outcomes:
+            done += 1
             if outcome.status in ("gone", "unreadable"):
                 missed.append(_task(outcome))
             else:
@@ -136,7 +136,7 @@ def _outcomes(
     marked: Collection[str],
     running: list[Worker] | None,
     spare: Spare | None,
-) -> Iterator[list[Outcome]]:
+) -> Iterator[Iterable[Outcome]]:
     size = sum(task.size for task in tasks)
     if spare is not None and len(tasks) <= IN_SPARE and size <= IN_SPARE_BYTES:
         yield from read_all(tasks, reading, workers=1, limits=limits, spare=spare)

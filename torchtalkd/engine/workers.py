@@ -134,7 +134,7 @@ def read_all(
     limits: Limits,
     running: list[Worker] | None = None,
     spare: Spare | None = None,
-) -> Iterator[list[Outcome]]:
+) -> Iterator[Iterable[Outcome]]:
     """Reads and parses files in `workers` processes; yields outcomes as they come, in no promised order.
 
     Each task has exactly one outcome. The processes, those of a `crew` too, are ended when the
@@ -154,9 +154,12 @@ def read_all(
             for n, worker in enumerate(running):
                 if worker.results not in ready:
                     continue
-                outcomes = _received(worker)
-                if outcomes is not None:
+                outcomes: Iterable[Outcome]
+                received = _received(worker)
+                if received is not None:
                     worker.chunks.popleft()
+                    # One by one, as they are taken: all at once they would not stay in a cache.
+                    outcomes = map(_outcome, received)
                 else:
                     outcomes = _buried(worker, queue, reading, limits)
                     _end(worker)
@@ -243,12 +246,17 @@ def _deal(running: list[Worker], queue: deque[list[Task]]) -> None:
                     worker.tasks.send_bytes(marshal.dumps([tuple(task) for task in worker.chunks[-1]]))
 
 
-def _received(worker: Worker) -> list[Outcome] | None:
-    """The next chunk's outcomes; None if the worker has died."""
+def _received(worker: Worker) -> list[bytes] | None:
+    """The next chunk's outcomes, marshalled; None if the worker has died."""
     try:
-        return [Outcome(*values) for values in marshal.loads(worker.results.recv_bytes())]
+        received: list[bytes] = marshal.loads(worker.results.recv_bytes())
+        return received
     except (EOFError, ConnectionResetError):
         return None
+
+
+def _outcome(marshalled: bytes) -> Outcome:
+    return Outcome(*marshal.loads(marshalled))
 
 
 def _buried(worker: Worker, queue: deque[list[Task]], reading: Reading, limits: Limits) -> list[Outcome]:

@@ -100,6 +100,8 @@ class Collector:
         self.uses: list[MacroUse] = []
         self.scopes: list[tuple[int, Scope]] = []
         """(start, scope) of each namespace, class and library block, outer ones first."""
+        self.bodies: dict[int, tuple[int, int]] = {}
+        """Start of a function's body → (offset behind it, ordinal of its scope)."""
         self.macro_offsets: set[int] = set()
         """Where the walk met a macro outside of functions."""
         self.fixed: tuple[int, int] | None = None
@@ -198,30 +200,21 @@ class Collector:
         """Add a Definition; its ordinal."""
         if self.fixed:
             line, column = self.fixed
-            end_line = line
+            end_line, guard = line, self.guard
             if self.macro:
                 detail = {**(detail or {}), "macro": self.macro}
         else:
-            line, column = self.text.place(offset)
-            end_line = bisect_right(self.text.line_starts, end - 1, line) if end > offset else line
+            starts = self.text.line_starts
+            line = bisect_right(starts, offset)
+            column = offset - starts[line - 1]
+            end_line = bisect_right(starts, end - 1, line) if end > offset else line
+            guard = guard_at(self.directives, offset)
         self.definitions.append(
-            Definition(
-                key,
-                name,
-                kind,
-                line,
-                column,
-                end_line,
-                scope,
-                declares,
-                local,
-                signature,
-                dispatch_key,
-                convention,
-                self.guard if self.fixed else guard_at(self.directives, offset),
-                detail,
-            )
-        )
+            _define((
+                key, name, kind, line, column, end_line, scope, declares, local,
+                signature, dispatch_key, convention, guard, detail, 0,
+            ))
+        )  # fmt: skip
         return len(self.definitions) - 1
 
     def refer(
@@ -242,8 +235,9 @@ class Collector:
         self.refer("target", keys.cpp(name), name, offset, owner)
 
 
+_define = partial(tuple.__new__, Definition)
 _refer = partial(tuple.__new__, Reference)
-"""A Reference of all its fields; by its own name it would cost twice the time."""
+"""A fact of all its fields; by its own name it would cost twice the time."""
 _MOST_NESTED = 8
 """Macros within macros that are followed."""
 _WORD = re.compile(r"\b[A-Za-z_]\w*")

@@ -27,8 +27,16 @@ _STATEMENT_PARENTS: Final = frozenset(
 _MAKES: Final = re.compile(rb"\bmake_\w+\s*<\s*((?:\w+::)*[A-Za-z_]\w*)\s*[<>,]")
 """`std::make_shared<T>(…)`, `c10::make_intrusive<T>(…)`: a function of such a name makes a T of its
 arguments."""
+_CPP_SPACE: Final = keys.cpp("")
+"""Put before a plain name, it is what `keys.cpp` gives."""
 _MOST_CALLEES: Final = 200_000
 """Names that are kept: a process may live long."""
+
+
+def named(collector: Collector, node: Node) -> Callee:
+    """What the name that a node is means where it is called."""
+    raw = collector.data[node.start_byte : node.end_byte]
+    return collector.spelling.callees.get(raw) or understood(collector, raw)
 
 
 def understood(collector: Collector, raw: bytes) -> Callee:
@@ -41,7 +49,8 @@ def understood(collector: Collector, raw: bytes) -> Callee:
     shape = spelling.shapes.get(keys.last(key))
     shaped = shape is not None and shape.shape in ("register_operators", "pybind11")
     odd = CAPITALS.match(name) or name in spelling.launchers or shaped or _MAKES.search(raw)
-    callee = Callee(key, name, not odd)
+    member = _CPP_SPACE + name
+    callee = Callee(key, name, not odd, key if member == key else member)
     if len(spelling.callees) > _MOST_CALLEES:
         spelling.callees.clear()
     spelling.callees[raw] = callee
@@ -54,11 +63,12 @@ def not_plain(
     """A call that is a launch, a macro or a shape."""
     count = arguments.named_child_count
     spelling = collector.spelling
-    made = _MAKES.search(collector.data, start, arguments.start_byte)
+    written = collector.data[start : arguments.start_byte]
+    made = _MAKES.search(written) if b"make_" in written else None
     if made is not None:
         # What it makes is made here, as far as a reader is concerned.
         given = made.group(1).decode("utf-8", "replace")
-        collector.refer("call", keys.cpp(given), given, made.start(1), scope.ordinal, count)
+        collector.refer("call", keys.cpp(given), given, start + made.start(1), scope.ordinal, count)
         collector.refer("call", key, name, start, scope.ordinal, count)
         return
     if start in launches or name in spelling.launchers:

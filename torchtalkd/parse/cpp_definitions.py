@@ -13,7 +13,7 @@ from tree_sitter import Node
 
 from torchtalkd import keys
 from torchtalkd.parse.collector import Collector, Scope
-from torchtalkd.parse.cpp_calls import CAPITALS, called, use_of
+from torchtalkd.parse.cpp_calls import CAPITALS, called, named, use_of
 from torchtalkd.parse.cpp_names import STATEMENTS, Declarator, declarator, head
 from torchtalkd.parse.macros import arguments as split_arguments
 from torchtalkd.parse.macros import substitute
@@ -34,7 +34,7 @@ _AUTOGRAD_BASE: Final = re.compile(r"\bFunction<\s*(?:\w+::)*(\w+)")
 
 def namespace(collector: Collector, scope: Scope, captures: Captures) -> Scope:
     """A namespace; one in capitals leaves no trace in names."""
-    node = captures["scope"][0]
+    node = captures["s"][0]
     named = node.child_by_field_name("name")
     name = "".join(collector.slice(named).split()) if named is not None else ""
     prefix, local = scope.prefix, scope.local or not name
@@ -53,7 +53,7 @@ def _noted(collector: Collector, node: Node, scope: Scope) -> Scope:
 
 def class_(collector: Collector, scope: Scope, captures: Captures) -> Scope:
     """A class or struct with a body."""
-    node, named = captures["scope"][0], captures["name"][0]
+    node, named = captures["s"][0], captures["n"][0]
     name = "".join(collector.slice(named).split())
     if "<" in name:
         name = keys.without_template_arguments(name)
@@ -85,14 +85,14 @@ def class_(collector: Collector, scope: Scope, captures: Captures) -> Scope:
 
 def function(collector: Collector, scope: Scope, captures: Captures) -> Scope | None:
     """A function with a body, or what a macro makes of one."""
-    node = captures["scope"][0]
+    node = captures["s"][0]
     body = node.child_by_field_name("body")
     if node.type == "declaration":
         # A body whose last statement lacks its semicolon reads as an initialiser.
         if scope.body:
             return None
         body = node
-    outer = captures["declarator"][0]
+    outer = captures["d"][0]
     found = declarator(outer, collector.data)
     if found is None:
         return None
@@ -101,7 +101,7 @@ def function(collector: Collector, scope: Scope, captures: Captures) -> Scope | 
     if found.macro_arguments is not None or (bare and CAPITALS.match(found.name)):
         opened = _macro_head(collector, scope, node, found)
         if opened is not None:
-            return opened
+            return _with_body(collector, body, opened)
     if scope.body and not scope.inside_class and bare:
         # `f<T>(x, typename T::U{});` reads like a definition, as does a loop made by a macro.
         called(collector, scope, found.name, found.offset)
@@ -128,6 +128,13 @@ def function(collector: Collector, scope: Scope, captures: Captures) -> Scope | 
     opened = Scope(node.end_byte, f"{prefix}::" if prefix else "", ordinal, True, local=scope.local)
     pybind11.parameters(collector, opened, found.parameters)
     torch_library.parameters(opened, found.parameters)
+    return _with_body(collector, body, opened)
+
+
+def _with_body(collector: Collector, body: Node | None, opened: Scope) -> Scope:
+    """Keep where the body stands: what was read well needs no second reading."""
+    if body is not None:
+        collector.bodies[body.start_byte] = opened.end, opened.ordinal
     return opened
 
 
@@ -187,7 +194,7 @@ def declaration(collector: Collector, scope: Scope, captures: Captures) -> Scope
     """A function without a body."""
     if scope.body:
         return None
-    node, outer = captures["scope"][0], captures["declarator"][0]
+    node, outer = captures["s"][0], captures["d"][0]
     found = declarator(outer, collector.data)
     if found is None or found.name in STATEMENTS or found.macro_arguments is not None:
         return None
@@ -217,32 +224,30 @@ def declaration(collector: Collector, scope: Scope, captures: Captures) -> Scope
 
 def address(collector: Collector, scope: Scope, captures: Captures) -> None:
     """A function whose address is taken."""
-    node = captures["name"][0]
-    name = keys.without_template_arguments(collector.slice(node))
-    collector.refer("address", keys.cpp(name), name, node.start_byte, scope.ordinal)
+    node = captures["n"][0]
+    key, name, *_ = named(collector, node)
+    collector.refer("address", key, name, node.start_byte, scope.ordinal)
 
 
 def construction(collector: Collector, scope: Scope, captures: Captures) -> None:
     """`new T(x)` or `T t(x)`: a call of the constructor, or a shape."""
-    node, arguments = captures["name"][0], captures["arguments"][0]
-    name = keys.without_template_arguments(collector.slice(node))
+    node, arguments = captures["n"][0], captures["a"][0]
+    key, name, *_ = named(collector, node)
     shape = collector.spelling.shapes.get(name.rpartition("::")[2])
     if shape is not None and shape.shape == "register_operators":
         register_operators.constructor(collector, scope, arguments, shape.options.get("form", ""))
-    elif shape is not None and shape.shape == "pybind11" and "declarator" in captures:
-        pybind11.constructor(collector, scope, captures["scope"][0], arguments, captures["declarator"][0])
+    elif shape is not None and shape.shape == "pybind11" and "d" in captures:
+        pybind11.constructor(collector, scope, captures["s"][0], arguments, captures["d"][0])
     else:
-        collector.refer(
-            "call", keys.cpp(name), name, node.start_byte, scope.ordinal, arguments.named_child_count
-        )
+        collector.refer("call", key, name, node.start_byte, scope.ordinal, arguments.named_child_count)
 
 
 def namespace_alias(collector: Collector, scope: Scope, captures: Captures) -> None:
     """`namespace F = torch::nn::functional;`"""
-    node = captures["name"][0]
-    name, meant = collector.slice(node), collector.slice(captures["scope"][-1])
+    node = captures["n"][0]
+    name, meant = collector.slice(node), collector.slice(captures["s"][-1])
     if name != meant:
-        full, end = scope.prefix + name, captures["scope"][-1].end_byte
+        full, end = scope.prefix + name, captures["s"][-1].end_byte
         collector.define(
             "alias",
             keys.cpp(name),
@@ -257,21 +262,20 @@ def namespace_alias(collector: Collector, scope: Scope, captures: Captures) -> N
 def default_construction(collector: Collector, scope: Scope, captures: Captures) -> None:
     """`Guard guard;` in a body: a call of the constructor without arguments."""
     if scope.body:
-        node = captures["name"][0]
-        name = keys.without_template_arguments(collector.slice(node))
-        collector.refer("call", keys.cpp(name), name, node.start_byte, scope.ordinal, 0)
+        node = captures["n"][0]
+        key, name, *_ = named(collector, node)
+        collector.refer("call", key, name, node.start_byte, scope.ordinal, 0)
 
 
 def initializer(collector: Collector, scope: Scope, captures: Captures) -> None:
     """`: Base(x)` of a constructor: a call of the base's. A member is one for a reader who does not see the
     class; so what is plain and in small letters is left out, as members are."""
-    node, arguments = captures["name"][0], captures["arguments"][0]
-    name = keys.without_template_arguments(collector.slice(node))
-    if node.type != "field_identifier" or name[:1].isupper():
-        count = arguments.named_child_count
-        collector.refer("call", keys.cpp(name), name, node.start_byte, scope.ordinal, count)
+    node, arguments = captures["n"][0], captures["a"][0]
+    key, name, *_ = named(collector, node)
+    if name[:1].isupper() or node.type != "field_identifier":
+        collector.refer("call", key, name, node.start_byte, scope.ordinal, arguments.named_child_count)
 
 
 def table(collector: Collector, scope: Scope, captures: Captures) -> None:
     """An array with an initialiser: a method table, perhaps."""
-    method_table.read(collector, scope, captures["name"][0], captures["arguments"][0])
+    method_table.read(collector, scope, captures["n"][0], captures["a"][0])

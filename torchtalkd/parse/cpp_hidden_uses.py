@@ -17,6 +17,7 @@ from torchtalkd.parse.macros import arguments, is_called
 from torchtalkd.parse.occurrences import occurrences
 
 _WORDS = re.compile(r"[A-Za-z_]\w*")
+_CALLED = re.compile(r"\b([A-Za-z_]\w*)\s*\(")
 _NAME = re.compile(r"&?\s*((?:\w+::)*[A-Za-z_]\w*)\s*(?:<[^<>(){};]*>)?$")
 
 
@@ -41,15 +42,18 @@ def add_hidden_uses(collector: Collector) -> None:
 def handed_on(collector: Collector, macro: Macro) -> list[str]:
     """The names that a macro's body hands to macros of this file which call them."""
     found: dict[str, None] = {}
-    if collector.macros.keys().isdisjoint(_WORDS.findall(macro.body)):
+    words = _WORDS.findall(macro.body)
+    if collector.macros.keys().isdisjoint(words):
         return []
     for name, inner in collector.macros.items():
-        if name == macro.name or name not in macro.body or not inner.parameters:
+        if name == macro.name or name not in words or not inner.parameters:
             continue
         called = [number for number, p in enumerate(inner.parameters) if is_called(inner.body, p)]
         if not called:
             continue
-        for match in re.finditer(rf"\b{re.escape(name)}\s*\(", macro.body):
+        for match in _CALLED.finditer(macro.body):
+            if match[1] != name:
+                continue
             given = arguments(macro.body, match.end() - 1)
             for number in called:
                 if given is not None and number < len(given[0]):

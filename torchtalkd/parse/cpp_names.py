@@ -150,4 +150,6 @@ def _conversion(node: Node, data: bytes) -> Declarator | None:
 def _folded(text: bytes) -> str:
     if b"/" in text:
         text = _COMMENT.sub(b" ", text)
+    if b"\n" not in text and b"  " not in text and b"\t" not in text:
+        return text.decode("utf-8", "replace").strip()
     return " ".join(text.decode("utf-8", "replace").split())

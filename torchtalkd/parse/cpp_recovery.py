@@ -10,18 +10,14 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Final
 
-from tree_sitter import Parser, Range, Tree
+from tree_sitter import Tree
 
-from torchtalkd.facts import Reference
 from torchtalkd.parse.collector import Collector
-from torchtalkd.parse.cpp_skeleton import Outermost, bodies, gaps, touched_by
-from torchtalkd.parse.cpp_text import Text, without
-from torchtalkd.parse.cpp_walk import LANGUAGES, Chunk, walk
+from torchtalkd.parse.cpp_second_reading import FUNCTIONS, Again, Stretch, read_again
+from torchtalkd.parse.cpp_skeleton import Body, Outermost, bodies, gaps, touched_by
+from torchtalkd.parse.cpp_text import without
+from torchtalkd.parse.cpp_walk import Chunk
 
-Stretch = tuple[int, int]
-"""Start and end of a piece of text."""
-
-_BODIES: Final = frozenset({"function", "kernel", "structured_impl", "structured_meta"})
 _FAR: Final = 1 << 62
 _MAX_ERRORS: Final = 200
 _NEAR: Final = 40
@@ -49,126 +45,120 @@ def _add_branches(collector: Collector, grammar: str, errors: list[Stretch]) -> 
     for start, end, group, number in collector.directives.branches:
         spans[group] = (min(start, spans.get(group, (start, 0))[0]), max(end, spans.get(group, (0, end))[1]))
         last[group] = max(number, last.get(group, 0))
+    # In a function that binds, an error costs bindings.
+    binds = collector.mentions_bindings or b"Library" in collector.data
+    contained = [] if binds else _contained(collector)
     touched = {
         group: span
         for group, span in spans.items()
         if any(begin <= span[1] + _NEAR and span[0] - _NEAR <= stop for begin, stop in errors)
+        and not _within(collector, contained, *span)
     }
     if not touched:
         return
-    data = collector.data
     windows = _windows(collector, touched.values())
-    scopes = [_piece(collector, start) for start, _ in windows]
-    parser = Parser(
-        LANGUAGES[grammar], included_ranges=[_range(collector.text, *window) for window in windows]
-    )
+    # Without their directives the chosen branches are plain text to the grammar.
+    marks = [(start, end) for start, end, group in collector.directives.marks if group in touched]
+    whole = _well_read(collector, [*errors, *marks])
+    again = Again(_without(windows, whole), [_piece(collector, start) for start, _ in windows], whole)
     for number in range(min(max(last[group] for group in touched) + 1, _MAX_BRANCHES)):
-        # Without their directives the chosen branches are plain text to the grammar.
-        left_out = [(start, end) for start, end, group in collector.directives.marks if group in touched]
-        left_out += [
+        left_out = marks + [
             (start, end)
             for start, end, group, own in collector.directives.branches
             if group in touched and own != min(number, last[group])
         ]
-        text = without(data, _joined(left_out))
-        variant = _another(collector, text)
-        walk(variant, parser.parse(text).root_node, grammar, scopes)
-        _merge(collector, variant)
+        read_again(collector, grammar, without(collector.data, _joined(left_out)), again)
 
 
 def _add_skeleton(collector: Collector, grammar: str, errors: list[Stretch]) -> None:
     """Read the file again without the bodies that have errors; add the functions that were lost, and
-    give them the references that were found within their lines."""
-    errors = _uncontained(collector, errors)
-    if not errors:
+    give them the references that were found within their lines.
+
+    What was read well needs no second reading either: only its head does, which may stand in a namespace
+    that the first reading has lost.
+    """
+    contained = _contained(collector)
+    uncontained = [error for error in errors if not _within(collector, contained, *error)]
+    if not uncontained:
         return
+    well_read = set(_well_read(collector, errors))
     branches = collector.directives.branches
+    marks = [(start, end) for start, end, _ in collector.directives.marks]
+    # Where an #if cuts through braces, the first reading may end a body at a wrong one.
+    sure = _well_read(collector, [*errors, *marks])
+    seen = {b""}  # Nothing to be read needs no reading.
     # The branches of an #if need not add up to what the grammar can read; each choice of them may.
     for chosen in range(min(max((number for *_, number in branches), default=0) + 1, _MAX_BRANCHES)):
         data = collector.data
         if branches:
             last = {group: number for _, _, group, number in branches}
-            left_out = [(start, end) for start, end, _ in collector.directives.marks]
-            left_out += [
+            left_out = marks + [
                 (start, end) for start, end, group, number in branches if number != min(chosen, last[group])
             ]
             data = without(data, _joined(left_out))
-        found = bodies(data)
-        if found is not None:
-            _reread(collector, grammar, data, found, errors)
+        found = bodies(data, sure)
+        if found is None:
+            continue
+        again = _unread(collector, found, uncontained, well_read)
+        text = b"\0".join(data[start:end] for start, end in again.stretches)
+        if text not in seen:
+            seen.add(text)
+            read_again(collector, grammar, data, again, repair=True)
 
 
-def _reread(collector: Collector, grammar: str, data: bytes, found: Outermost, errors: list[Stretch]) -> None:
-    """Read the text again, without the bodies that the errors touch."""
-    unreadable = touched_by(found.bodies, errors)
-    windows: list[Stretch] = [(0, len(data))]
-    scopes: list[Chunk] = []
+def _unread(collector: Collector, found: Outermost, errors: list[Stretch], well_read: set[Body]) -> Again:
+    """What is to be read again: near the errors, or all of the file, without the bodies that the errors
+    touch and those that were read well."""
+    unreadable = set(touched_by(found.bodies, errors))
+    left_out = [body for body in found.bodies if body in well_read or body in unreadable]
     namespaces = _namespaces(collector)
     across = any(start < edge <= end for start, end in errors for edge in namespaces.values())
-    if not across and found.namespaces == {end - 1 for end in namespaces.values()}:
-        if not unreadable:
-            return
-        # Every namespace was read, and to its end: what was lost is near the errors.
-        windows = _windows(collector, errors)
-        scopes = [_piece(collector, start) for start, _ in windows]
-    ranges = [
-        _range(collector.text, start, end)
-        for first, last in windows
-        for start, end in gaps(unreadable, first, last)
-    ]
-    parser = Parser(LANGUAGES[grammar], included_ranges=ranges)
-    variant = _another(collector, data)
-    walk(variant, parser.parse(data).root_node, grammar, scopes)
-    before = len(collector.definitions)
-    ordinals = _merge(collector, variant, repair=True)
-    if not scopes:
-        # Read as a whole: it knows the namespaces, in which macros are still to be read.
-        scoped = dict(collector.scopes)
-        for start, scope in variant.scopes:
-            scoped[start] = replace(scope, ordinal=ordinals.get(scope.ordinal, -1))
-        collector.scopes = sorted(scoped.items(), key=lambda item: (item[0], -item[1].end))
-    added = [
-        (definition.line, definition.end_line, ordinal)
-        for ordinal, definition in enumerate(collector.definitions[before:], before)
-        if definition.kind in _BODIES and not definition.declares
-    ]
-    if added:
-        collector.references[:] = [
-            reference if reference.owner != -1 else _adopted(reference, added)
-            for reference in collector.references
-        ]
+    if across or found.namespaces != {end - 1 for end in namespaces.values()}:
+        return Again(_without([(0, len(collector.data))], left_out), [], left_out)
+    if not unreadable:
+        return Again([], [], [])
+    # Every namespace was read, and to its end: what was lost is near the errors.
+    windows = _windows(collector, errors)
+    return Again(_without(windows, left_out), [_piece(collector, start) for start, _ in windows], left_out)
 
 
-def _uncontained(collector: Collector, errors: list[Stretch]) -> list[Stretch]:
-    """The errors that may have cost a function or a namespace: not those inside a function whose
-    closing brace stands below its head, at the left margin."""
+def _without(windows: list[Stretch], left_out: list[Body]) -> list[Stretch]:
+    """The windows without what is inside of these bodies."""
+    return [stretch for window in windows for stretch in gaps(left_out, *window)]
+
+
+def _well_read(collector: Collector, errors: list[Stretch]) -> list[Body]:
+    """The bodies that end with their brace, have no errors and define nothing, in order."""
+    scopes = {definition.scope for definition in collector.definitions}
+    found = [
+        Body(start, end - 1)
+        for start, (end, ordinal) in sorted(collector.bodies.items())
+        if ordinal not in scopes and collector.data.startswith(b"}", end - 1)
+    ]
+    with_errors = set(touched_by(found, errors))
+    return [body for body in found if body not in with_errors]
+
+
+def _contained(collector: Collector) -> list[tuple[int, int]]:
+    """First and last line of each function whose closing brace stands below its head, at the left margin:
+    an error inside costs no other function, and no namespace."""
     data, starts = collector.data, collector.text.line_starts
-    contained = [
+    return [
         (definition.line, definition.end_line)
         for definition in collector.definitions
-        if (definition.kind in _BODIES or definition.kind == "macro_use")
+        if (definition.kind in FUNCTIONS or definition.kind in ("macro_use", "test"))
         and not definition.declares
         and data.startswith(b"}", starts[definition.end_line - 1])
         and not data.startswith((b" ", b"\t"), starts[definition.line - 1])
         and data.find(b"\n}", starts[definition.line], starts[definition.end_line]) + 1
         == starts[definition.end_line - 1]
     ]
-    left = []
-    for start, end in errors:
-        first, last = collector.text.place(start)[0], collector.text.place(end)[0]
-        if not any(begin <= first and last <= stop for begin, stop in contained):
-            left.append((start, end))
-    return left
 
 
-def _adopted(reference: Reference, added: list[tuple[int, int, int]]) -> Reference:
-    owner = next((ordinal for first, last, ordinal in added if first <= reference.line <= last), -1)
-    return reference._replace(owner=owner) if owner >= 0 else reference
-
-
-def _range(text: Text, start: int, end: int) -> Range:
-    first, last = text.place(start), text.place(end)
-    return Range((first[0] - 1, first[1]), (last[0] - 1, last[1]), start, end)
+def _within(collector: Collector, contained: list[tuple[int, int]], start: int, end: int) -> bool:
+    """Whether a stretch of text lies in the lines of one of these functions."""
+    first, last = collector.text.place(start)[0], collector.text.place(end)[0]
+    return any(begin <= first and last <= stop for begin, stop in contained)
 
 
 def _joined(spans: list[Stretch]) -> list[Stretch]:
@@ -213,40 +203,6 @@ def _windows(collector: Collector, spans: Iterable[Stretch]) -> list[Stretch]:
     return windows
 
 
-def _merge(into: Collector, other: Collector, repair: bool = False) -> dict[int, int]:
-    """Add the definitions of another reading of the same file that are new, with their references.
-
-    The same key and line is the same definition; with `repair` the other reading knows it better.
-    Uses of macros are taken over alike. Returns the ordinals that the other's have got.
-    """
-    known = {(d.key, d.line, d.kind): number for number, d in enumerate(into.definitions)}
-    ordinals = {-1: -1}
-    new: set[int] = set()
-    for ordinal, definition in enumerate(other.definitions):
-        identity = (definition.key, definition.line, definition.kind)
-        number = known.get(identity)
-        if number is None:
-            number = known[identity] = len(into.definitions)
-            into.definitions.append(definition._replace(scope=ordinals.get(definition.scope, -1)))
-            new.add(ordinal)
-        elif repair:
-            # What lost its way may have lost a namespace or gained one, and swallowed what follows.
-            into.definitions[number] = definition._replace(scope=ordinals.get(definition.scope, -1))
-        ordinals[ordinal] = number
-    into.references.extend(
-        reference._replace(owner=ordinals[reference.owner])
-        for reference in other.references
-        if reference.owner in new
-    )
-    places = {use.offset for use in into.uses}
-    into.uses.extend(
-        use._replace(ordinal=ordinals.get(use.ordinal, -1))
-        for use in other.uses
-        if use.offset not in places and use.body_owner == 0
-    )
-    return ordinals
-
-
 def _errors(tree: Tree) -> list[Stretch]:
     """The stretches that the grammar could not read, by offset. A missing semicolon, as behind many a
     macro, is none."""
@@ -261,18 +217,6 @@ def _errors(tree: Tree) -> list[Stretch]:
         elif node.has_error:
             pending.extend(reversed(node.children))
     return found
-
-
-def _another(collector: Collector, data: bytes) -> Collector:
-    """A collector for another reading of the same file."""
-    return Collector(
-        collector.path,
-        collector.language,
-        collector.text.with_data(data),
-        collector.spelling,
-        collector.directives,
-        collector.macros,
-    )
 
 
 def _piece(collector: Collector, offset: int) -> Chunk:

@@ -9,6 +9,7 @@ heads parse, and every function is found again under its full name.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import NamedTuple
 
 _TOKEN = re.compile(
@@ -39,51 +40,54 @@ class Outermost(NamedTuple):
     """Offsets of the closing braces of namespaces."""
 
 
-def bodies(data: bytes) -> Outermost | None:
-    """The outermost bodies of a file; None where its braces do not match."""
+def bodies(data: bytes, known: Sequence[Body]) -> Outermost | None:
+    """The outermost bodies of a file; None where its braces do not match. What is inside of the `known`
+    bodies, which are in order and apart, is not looked at."""
     found: list[Body] = []
     namespaces: set[int] = set()
     opened: list[bool] = []
-    depth = start = 0
-    for match in _TOKEN.finditer(data):
-        if match.end() - match.start() != 1:
-            continue
-        at = match.start()
-        if data[at] == ord("{"):
-            head = _NAMESPACE_HEAD.search(data, max(0, at - 200), at) if depth == 0 else None
-            if head is not None:
-                opened.append(head.group().startswith(b"namespace"))
+    depth = start = position = 0
+    for body in (*known, None):
+        for match in _TOKEN.finditer(data, position, len(data) if body is None else body.start):
+            if match.end() - match.start() != 1:
                 continue
+            at = match.start()
+            if data[at] == ord("{"):
+                head = _NAMESPACE_HEAD.search(data, max(0, at - 200), at) if depth == 0 else None
+                if head is not None:
+                    opened.append(head.group().startswith(b"namespace"))
+                    continue
+                if depth == 0:
+                    start = at
+                depth += 1
+            elif depth:
+                depth -= 1
+                if depth == 0:
+                    found.append(Body(start, at))
+            elif opened:
+                if opened.pop():
+                    namespaces.add(at)
+            else:
+                return None
+        if body is not None:
             if depth == 0:
-                start = at
-            depth += 1
-        elif depth:
-            depth -= 1
-            if depth == 0:
-                found.append(Body(start, at))
-        elif opened:
-            if opened.pop():
-                namespaces.add(at)
-        else:
-            return None
+                found.append(body)
+            position = body.end + 1
     return Outermost(found, frozenset(namespaces)) if depth == 0 and not opened else None
 
 
 def touched_by(outermost: list[Body], errors: list[tuple[int, int]]) -> list[Body]:
-    """What is inside the bodies that an error touches, in order. An error that spans several bodies
-    (a lost namespace) touches all of them."""
-    return [
-        Body(body.start + 1, body.end)
-        for body in outermost
-        if any(start < body.end and body.start < end for start, end in errors)
-    ]
+    """The bodies that an error touches, in order. An error that spans several bodies (a lost namespace)
+    touches all of them."""
+    return [body for body in outermost if any(start < body.end and body.start < end for start, end in errors)]
 
 
-def gaps(inner: list[Body], first: int, last: int) -> list[tuple[int, int]]:
-    """The text between two offsets without the bodies, as stretches."""
+def gaps(left_out: list[Body], first: int, last: int) -> list[tuple[int, int]]:
+    """The text between two offsets without what is inside of the bodies, as stretches."""
     found = []
     position = first
-    for start, end in inner:
+    for brace, end in left_out:
+        start = brace + 1
         if end <= first or start >= last:
             continue
         if start > position:

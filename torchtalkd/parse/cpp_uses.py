@@ -77,8 +77,8 @@ def lift(data: bytes, candidates: list[re.Match[bytes]], macros: Collection[str]
             continue
         if match.group(1).decode() not in macros:
             # Most statements end with their line: what is balanced there needs no closer look.
-            line_end = data.find(b"\n", match.end())
-            if data[match.end() : line_end].rstrip().endswith(b";"):
+            rest = data[match.end() : data.find(b"\n", match.end())].rstrip()
+            if rest.endswith(b";") or (rest.endswith(b") {") and rest.count(b"(") + 1 == rest.count(b")")):
                 continue
         before = data[max(behind, match.start() - 200) : match.start() + 1].rstrip()[-1:]
         if before not in (b"", b";", b"{", b"}", b":", b">", b'"') and not _at_margin(data, match.start(1)):

@@ -80,20 +80,27 @@ def _add_kernels(
     `auto kernel = &scan_kernel<T, 8>;`, `cudaLaunchKernelEx(&config, scan_kernel<T>, x)`."""
     data = collector.data
     names = {keys.cpp_last(d.name).encode() for d in collector.definitions if d.kind == "kernel"}
-    pattern = re.compile(
-        rb"[=(,]\s*(?:&\s*)?((?:\w+::)*(?:%s))\s*(?:<[^;{}]*?>)?\s*[;,)]"
-        % b"|".join([rb"\w+_kernel(?=\s*<[^<])", *sorted(map(re.escape, names))])
-    )
-    for match in pattern.finditer(data):
+    found = {*occurrences(data, names), *(match.span() for match in _KERNEL_WITH_ARGUMENTS.finditer(data))}
+    behind = 0
+    for start, end in sorted(found):
+        before = _KERNEL_BEFORE.search(data, max(behind, start - _REACH), start)
+        after = _KERNEL_AFTER.match(data, end) if before is not None else None
+        if before is None or after is None:
+            continue
+        behind = after.end()
         if owners is None:
             owners = function_spans(collector)
-        owner = innermost(owners, collector.text.place(match.start(1))[0])
+        offset = before.start(1)
+        owner = innermost(owners, collector.text.place(offset)[0])
         if owner >= 0:
-            name = match[1].decode()
-            collector.refer("address", keys.cpp(name), name, match.start(1), owner)
+            name = data[offset:end].decode()
+            collector.refer("address", keys.cpp(name), name, offset, owner)
     return owners
 
 
+_KERNEL_WITH_ARGUMENTS = re.compile(rb"\b\w+_kernel(?=\s*<[^<])")
+_KERNEL_BEFORE = re.compile(rb"[=(,]\s*(?:&\s*)?((?:\w+::)*)\Z")
+_KERNEL_AFTER = re.compile(rb"\s*(?:<[^;{}]*?>)?\s*[;,)]")
 _CALL_OPERATOR = keys.cpp("operator()")
 
 

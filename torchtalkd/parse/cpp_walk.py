@@ -9,32 +9,27 @@ plain calls by `cpp_calls`.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from importlib.resources import files
 from typing import Final
 
 import tree_sitter_cpp
 import tree_sitter_cuda
 from tree_sitter import Language, Node, Query, QueryCursor
 
-from torchtalkd import keys
 from torchtalkd.facts import Reference, ReferenceKind
 from torchtalkd.parse import cpp_definitions
 from torchtalkd.parse.collector import Collector, Scope
 from torchtalkd.parse.cpp_calls import METHODS, binding_method, not_plain, understood
 from torchtalkd.parse.cpp_definitions import Captures
+from torchtalkd.parse.query_text import query_text
 
 CPP: Final = Language(tree_sitter_cpp.language())
 CUDA: Final = Language(tree_sitter_cuda.language())
 LANGUAGES: Final = {"cpp": CPP, "cuda": CUDA}
-_CPP_PATTERNS = files(__package__).joinpath("queries/cpp.scm").read_text()
-_CUDA_PATTERNS = files(__package__).joinpath("queries/cuda.scm").read_text()
 _QUERIES: Final = {
-    "cpp": Query(CPP, _CPP_PATTERNS),
-    "cuda": Query(CUDA, _CPP_PATTERNS + _CUDA_PATTERNS),
+    "cpp": Query(CPP, query_text("cpp")),
+    "cuda": Query(CUDA, query_text("cpp") + query_text("cuda")),
 }
 _FAR: Final = 1 << 62
-_CPP_SPACE: Final = keys.cpp("")
-"""Put before a plain name, it is what `keys.cpp` gives."""
 
 Chunk = tuple[int, Scope, tuple[int, int] | None, str]
 """A piece of a text: (offset, scope, place, macro); see `walk`."""
@@ -73,10 +68,14 @@ def walk(collector: Collector, root: Node, grammar: str, chunks: Sequence[Chunk]
     next_chunk, boundary = 0, chunks[0][0] if chunks else _FAR
     references, data, fixed = collector.references, collector.data, collector.fixed
     callees, append, make = collector.spelling.callees, references.append, tuple.__new__
-    for pattern, captures in QueryCursor(_QUERIES[grammar]).matches(root):
+    matches = QueryCursor(_QUERIES[grammar]).matches(root)
+    matches.reverse()
+    while matches:
+        # Taken out one by one: what is freed while it is still in a cache costs less.
+        pattern, captures = matches.pop()
         is_method = pattern == _METHOD
         plain_use = is_method or pattern == _CALL
-        node = (captures["name"] if plain_use else captures.get("scope") or captures["name"])[0]
+        node = (captures["n"] if plain_use else captures.get("s") or captures["n"])[0]
         start = node.start_byte
         while start >= boundary:
             _, scope, fixed, collector.macro = chunks[next_chunk]
@@ -98,18 +97,18 @@ def walk(collector: Collector, root: Node, grammar: str, chunks: Sequence[Chunk]
                 end = opened.end
             continue
         raw = data[start : node.end_byte]
-        key, name, plain = callees.get(raw) or understood(collector, raw)
+        key, name, plain, member = callees.get(raw) or understood(collector, raw)
         count = -1
         kind: ReferenceKind = "call"
         if is_method:
             if name in METHODS and binding_method(collector, scope, node, name):
                 continue
-            key, kind = _CPP_SPACE + name, "method"
-            count = captures["arguments"][0].named_child_count
+            key, kind = member, "method"
+            count = captures["a"][0].named_child_count
         elif plain and start not in launches:
-            count = captures["arguments"][0].named_child_count
+            count = captures["a"][0].named_child_count
         else:
-            not_plain(collector, scope, key, name, start, captures["arguments"][0], launches)
+            not_plain(collector, scope, key, name, start, captures["a"][0], launches)
             continue
         if fixed is not None:
             line, column = fixed

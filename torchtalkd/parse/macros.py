@@ -21,6 +21,7 @@ _TOKEN = re.compile(
     r'"(?:[^"\\\n]|\\.)*"|\'(?:[^\'\\\n]|\\.)*\'|[A-Za-z_]\w*|\s*##\s*|#|[^A-Za-z_"\'#]+|.', re.DOTALL
 )
 _CALLED = re.compile(r"\b([A-Za-z_]\w*)\s*\(")
+_CALLED_OR_LAUNCHED = re.compile(r"\b(\w+)\s*(?:<[^<>(){};]*>\s*)?(?:\(|<<<)")
 
 
 def arguments(text: str, start: int) -> tuple[list[str], int] | None:
@@ -116,6 +117,10 @@ def expand(
 
 def is_called(body: str, parameter: str) -> bool:
     """Whether a macro's body calls or launches what its parameter names."""
-    if parameter not in body:
-        return False
-    return re.search(rf"\b{re.escape(parameter)}\s*(?:<[^<>(){{}};]*>\s*)?(?:\(|<<<)", body) is not None
+    return parameter in body and parameter in _called_in(body)
+
+
+@lru_cache(maxsize=64)
+def _called_in(body: str) -> frozenset[str]:
+    """The names that a macro's body calls or launches; kept, for it is asked for each parameter."""
+    return frozenset(_CALLED_OR_LAUNCHED.findall(body))

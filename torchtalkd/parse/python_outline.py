@@ -146,14 +146,12 @@ def outline(tree: Tree, data: bytes, module: str, package: str, is_test: bool) -
     for index, captured in tree.matches:
         if index > augmented:
             continue
-        if index <= class_:
-            node = captured["body"][0]
-        elif index == bases:
-            node = captured["bases"][0]
+        if index <= bases:
+            node = captured["b"][0]
         elif index == decorator:
-            node = captured["decorator"][0]
+            node = captured["d"][0]
         else:
-            node = captured["star" if index == _STAR else "name"][0]
+            node = captured["s" if index == _STAR else "n"][0]
         start = node.start_byte
         while start >= end:
             stack.pop()
@@ -163,13 +161,13 @@ def outline(tree: Tree, data: bytes, module: str, package: str, is_test: bool) -
         if index == name_bound:
             bound.append((data[start : node.end_byte], owner, node))
         elif index <= class_:
-            name = captured["name"][0]
+            name = captured["n"][0]
             first = name.start_byte
             if first in out.by_start:
                 continue
             signature = b""
             if index == function:
-                list_ = captured["parameters"][0]
+                list_ = captured["p"][0]
                 signature = data[list_.start_byte : list_.end_byte]
                 if signature not in (b"()", b"(self)"):
                     parameters.append((len(out.definitions), signature))
@@ -303,14 +301,14 @@ def _read_import(
     names, data = out.names, out.data
     module = ""
     if index != _IMPORT:
-        module_node = captured["module"][0]
+        module_node = captured["m"][0]
         module = _imported(data[module_node.start_byte : module_node.end_byte], out.package)
     if index == _STAR:
-        row, column = captured["star"][0].start_point
+        row, column = captured["s"][0].start_point
         names.star = True
         out.references.append(Reference(keys.py(module), module, "star", row + 1, column, owner))
         return
-    node = place = captured["name"][0]
+    node = place = captured["n"][0]
     written, as_, local = data[node.start_byte : node.end_byte].decode("utf-8", "replace").partition(" as ")
     if as_:
         place = node.child_by_field_name("alias") or node

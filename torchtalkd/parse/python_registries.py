@@ -8,9 +8,9 @@ path: each is a Definition of the entry's name, at that name, whose target is th
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from fnmatch import translate
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from tree_sitter import Node
 
@@ -148,10 +148,10 @@ def _assigned(out: Outline, tables: list[_Row]) -> Iterator[tuple[Node, int]]:
     yield from out.assigned
     if out.root is None:
         return
-    pattern = re.compile(
-        rb"^[ \t]+([A-Za-z_]\w*)[ \t]*(?::[^=\n]*)?=[ \t]*(?=[\w.]*\(?[ \t]*\{)", re.MULTILINE
-    )
-    for match in pattern.finditer(out.data):
+    for line in _lines_with(out.data, {row.certain for row in tables}):
+        match = _ASSIGNED.match(out.data, line)
+        if match is None:
+            continue
         start = match.start(1)
         name = match[1].decode()
         if start in at_module or not any(row.name.fullmatch(name) for row in tables):
@@ -159,6 +159,22 @@ def _assigned(out: Outline, tables: list[_Row]) -> Iterator[tuple[Node, int]]:
         node = out.root.descendant_for_byte_range(start, match.end(1))
         if node is not None and node.type == "identifier":
             yield node, _owner_at(out, start)
+
+
+_ASSIGNED: Final = re.compile(rb"[ \t]+([A-Za-z_]\w*)[ \t]*(?::[^=\n]*)?=[ \t]*(?=[\w.]*\(?[ \t]*\{)")
+"""A line within a block that assigns a dict, or what is called with one."""
+
+
+def _lines_with(data: bytes, parts: Iterable[bytes]) -> list[int]:
+    """Where the lines begin that have one of the parts; ascending."""
+    found: set[int] = set()
+    for part in parts:
+        at = data.find(part)
+        while at >= 0:
+            found.add(data.rfind(b"\n", 0, at) + 1)
+            end = data.find(b"\n", at)
+            at = data.find(part, end + 1) if end >= 0 else -1
+    return sorted(found)
 
 
 def _owner_at(out: Outline, position: int) -> int:

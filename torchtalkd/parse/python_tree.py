@@ -9,11 +9,12 @@ from __future__ import annotations
 import re
 from enum import IntEnum
 from functools import cache
-from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
 import tree_sitter_python
 from tree_sitter import Language, Node, Parser, Point, Query, QueryCursor, Range
+
+from torchtalkd.parse.query_text import query_text
 
 Match: TypeAlias = tuple[int, dict[str, list[Node]]]
 
@@ -70,7 +71,7 @@ _MOST_DEPTH = 20
 
 @cache
 def _query(arguments: bool) -> Query:
-    query = Query(_LANGUAGE, (Path(__file__).parent / "queries" / "python.scm").read_text())
+    query = Query(_LANGUAGE, query_text("python"))
     if not arguments:
         query.disable_pattern(Pattern.ARGUMENT)
     return query
@@ -88,8 +89,8 @@ def read_tree(data: bytes, *, arguments: bool = True) -> Tree:
     matches = _matches(root, arguments)
     if not root.has_error:
         return Tree(matches, 0, {}, root)
-    errors = QueryCursor(Query(_LANGUAGE, "(ERROR) @error (MISSING) @error")).matches(root)
-    line = min((captured["error"][0].start_point.row + 1 for _, captured in errors), default=1)
+    errors = QueryCursor(Query(_LANGUAGE, "(ERROR) @e (MISSING) @e")).matches(root)
+    line = min((captured["e"][0].start_point.row + 1 for _, captured in errors), default=1)
     whole = _Blocks(data, arguments).recovered(root, matches, 0, len(data), _MOST_DEPTH)
     return Tree(whole, line, _ends(whole) if whole is not matches else {}, root)
 
@@ -104,7 +105,7 @@ class _Blocks:
 
     def recovered(self, root: Node, matches: list[Match], start: int, end: int, depth: int) -> list[Match]:
         """`matches` with those of the definitions between `start` and `end` that the tree lacks."""
-        found = {captured["name"][0].start_byte for index, captured in matches if index <= Pattern.CLASS}
+        found = {captured["n"][0].start_byte for index, captured in matches if index <= Pattern.CLASS}
         blocks: list[tuple[int, int]] = []
         added: list[Match] = []
         reached = start
@@ -173,9 +174,9 @@ def _ends(matches: list[Match]) -> dict[int, int]:
 
     for index, captured in matches:
         if index <= Pattern.CLASS:
-            body = captured["body"][0]
+            body = captured["b"][0]
             close(body.start_point.column, body.start_byte)
-            name = captured["name"][0].start_byte
+            name = captured["n"][0].start_byte
             ends[name] = body.end_byte
             open_.append((body.start_point.column, name))
     close(0, 1 << 62)

@@ -123,7 +123,7 @@ def read_uses(out: Outline, matches: list[Match], wanted: Wanted) -> list[Bindin
         if index < call:
             continue  # the outline has read it
         if index >= value:
-            node = captured["value"][0]
+            node = captured["v"][0]
             start = node.start_byte
             text = data[start : node.end_byte]
             base = text if index == argument else text.partition(b".")[0]
@@ -144,7 +144,7 @@ def read_uses(out: Outline, matches: list[Match], wanted: Wanted) -> list[Bindin
                 add(make((meaning[0], meaning[1], "address", row + 1, column, owner, -1)))
             continue
 
-        node = captured["callee"][0]
+        node = captured["c"][0]
         start, end = node.start_byte, node.end_byte
         while start >= change:
             place += 1

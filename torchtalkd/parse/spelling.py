@@ -21,6 +21,8 @@ class Callee(NamedTuple):
     """Without template arguments."""
     plain: bool
     """No macro, launcher or shape: a call of it is a call and nothing else."""
+    member: str
+    """The key where it is called on an object; mostly the same."""
 
 
 @dataclass(frozen=True, slots=True)

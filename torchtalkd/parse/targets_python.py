@@ -23,6 +23,7 @@ from torchtalkd.conventions.values import Conventions, Targets
 from torchtalkd.facts import FileFacts, Reference
 from torchtalkd.parse.loaded_libraries import LOAD_LIBRARY, read_loaded
 from torchtalkd.parse.occurrences import occurrences
+from torchtalkd.parse.python_emptied import emptied
 from torchtalkd.parse.python_names import module_name, package_of
 from torchtalkd.parse.static_values import Scope, Values, scope_of_class, scope_of_module
 from torchtalkd.parse.target_facts import TargetFacts, add_target
@@ -43,7 +44,7 @@ def with_targets(facts: FileFacts, data: bytes, conventions: Conventions) -> Fil
         with warnings.catch_warnings():
             # What Python thinks of a tree's escapes is not our user's business.
             warnings.simplefilter("ignore")
-            tree = ast.parse(data)
+            tree = ast.parse(data if lines is _ANYTHING else emptied(data, facts, lines))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return facts
     found = TargetFacts(len(facts.definitions))

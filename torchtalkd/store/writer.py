@@ -32,7 +32,7 @@ BULK_SHARE: Final = 4
 """A revision that replaces more than one file in this many drops the secondary indexes first:
 making them anew is then cheaper than keeping them."""
 
-_BATCH: Final = 4000
+_BATCH: Final = 1000
 """Rows gathered before they are inserted."""
 
 
@@ -241,12 +241,15 @@ class Writer:
         db = connections.connect_new(new)
         try:
             db.executescript(connections.script("schema.sql"))
+            few, all_rows = _few_and_all(_statements("indexes.sql"))
+            for statement in few:
+                db.execute(statement)
             db.execute("BEGIN")
             insert = _Inserter(db, 1)
             for record, rows in changed:
                 insert.add(record, rows)
             insert.flush()
-            for statement in _statements("indexes.sql"):
+            for statement in all_rows:
                 db.execute(statement)
             db.execute(f"PRAGMA user_version = {self._format}")
             self._set_meta(db, {**meta, "revision": "1", "birth": secrets.token_hex(8)})
@@ -351,6 +354,13 @@ def _delete(db: sqlite3.Connection, file_id: int) -> None:
         db.execute(f"DELETE FROM {table} WHERE id BETWEEN ? AND ?", between)
     db.execute("DELETE FROM problem WHERE file = ?", (file_id,))
     db.execute("DELETE FROM file WHERE id = ?", (file_id,))
+
+
+def _few_and_all(indexes: list[str]) -> tuple[list[str], list[str]]:
+    """The indexes over a few rows of a table, which cost less to keep during a load than to look through
+    the whole table for them after it, and those over all rows, of which the reverse is true."""
+    few = [statement for statement in indexes if " WHERE " in " ".join(statement.split())]
+    return few, [statement for statement in indexes if statement not in few]
 
 
 def _statements(name: str) -> list[str]:

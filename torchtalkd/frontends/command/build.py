@@ -17,7 +17,6 @@ from torchtalkd.frontends.command.told import Told, printed
 from torchtalkd.frontends.counted import counted
 from torchtalkd.index import BuildResult, Index, read_exactly_too
 from torchtalkd.queries.answers import StatusAnswer, as_json
-from torchtalkd.queries.status import status
 from torchtalkd.roots import Root
 
 
@@ -30,8 +29,12 @@ def build(arguments: Namespace) -> int:
     root = chosen(arguments)
 
     def told_of(index: Index) -> Told:
-        # What is indexed is counted only for who wants to know: of an extension it takes a second.
-        answer = status(index.view) if arguments.json else None
+        answer = None
+        if arguments.json:
+            # Only for who wants to know: of an extension the counting takes a second.
+            from torchtalkd.queries.status import status
+
+            answer = status(index.view)
         return told(str(root.path), index.built, answer, arguments)
 
     code = printed(asked(root, told_of, workers=arguments.workers))

@@ -1,5 +1,6 @@
 ; One query for all that is read from a C++, CUDA or Objective-C++ tree: several queries cost
-; several walks. The numbers of the patterns are named in parse/cpp_walk.py, in this order.
+; several walks. The numbers of the patterns are named in parse/cpp_walk.py, in this order; of a
+; capture the code has the first letter (`parse.query_text`).
 (namespace_definition) @scope
 (function_definition declarator: (_) @declarator) @scope
 (class_specifier name: (_) @name body: (_)) @scope

@@ -1,5 +1,6 @@
 ; What is read from a Python file, as one query: a second query costs a second walk of the tree.
-; The order of the patterns is known to parse/python_tree.py (`Pattern`).
+; The order of the patterns is known to parse/python_tree.py (`Pattern`), and of a name of a capture the
+; first letter (`parse.query_text`).
 
 ; 0-2: definitions
 (function_definition name: (identifier) @name parameters: (parameters) @parameters) @body

@@ -227,7 +227,10 @@ def _owner(collector: Collector, scope: Scope, call: Node) -> str | None:
     if node is None:
         return None
     if node.type == "identifier":
-        return scope.modules.get(collector.slice(node))
+        owner = scope.modules.get(collector.slice(node))
+        if owner is not None:
+            scope.modules[f"@{call.start_byte}"] = owner  # A chain may have hundreds of calls.
+        return owner
     if node.type == "call_expression":
         arguments = node.child_by_field_name("arguments")
         name = _called(collector, node)
