@@ -19,13 +19,17 @@ import select
 import signal
 import socket
 import time
-from typing import Any, Final
 
 from torchtalkd import wire
 
 from . import messages
-from .messages import Dialect
-from .worktree import worktree_instead
+
+TYPE_CHECKING = False
+"""As in `typing`, which a bridge does without: who starts one waits for it."""
+if TYPE_CHECKING:
+    from typing import Any, Final
+
+    from .messages import Dialect
 
 WATCH_SECONDS: Final = 5.0
 """How often the parent process is looked at."""
@@ -91,7 +95,7 @@ class _Bridge:
         self.note = ""
         """What is served in place of what was named, a sentence; '' where nothing is."""
         named = source or next((v for n in wire.VARIABLES[:2] if (v := os.environ.get(n))), None)
-        if named and (instead := worktree_instead(named, _cwd())):
+        if named and (instead := _worktree_instead(named)):
             self._source = instead
             self.note = f"{named} was named; served is {instead}, the work tree of it that the client is in"
         self._connection: wire.Connection | None = None
@@ -337,12 +341,14 @@ def _end(number: int, frame: object) -> None:
     raise _Ended
 
 
-def _cwd() -> str:
+def _worktree_instead(named: str) -> str | None:
+    from .worktree import worktree_instead  # most clients leave to the daemon which tree is meant
+
     try:
-        return os.getcwd()
+        return worktree_instead(named, os.getcwd())
     except FileNotFoundError:
-        # It was deleted under us.
-        return "/"
+        # The folder that we are in was deleted under us.
+        return worktree_instead(named, "/")
 
 
 def _claim_streams() -> bool:

@@ -7,8 +7,14 @@ that both survive a daemon that goes. Everything else is bytes that belong to ot
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
-from typing import Any, Final, NamedTuple, Protocol
+
+TYPE_CHECKING = False
+"""As in `typing`, which a bridge does without."""
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any, Final
+
+    from .conversation import Conversation, Frames
 
 MOST_LINE: Final = 4 << 20
 """Bytes of one message of a client; a longer one is refused."""
@@ -20,87 +26,30 @@ _REPLAY: Final = "torchtalkd-replay"
 """The id under which the handshake is said again; its answer is not for the client."""
 
 
-class Frames(Protocol):
-    """Cuts a stream into messages."""
-
-    def fed(self, data: bytes) -> list[bytes | None]:
-        """The messages that are whole now; None stands for bytes that are none."""
-        ...
-
-    def last(self) -> bytes:
-        """What may stand for a message when nothing more comes."""
-        ...
-
-
-class Conversation(Protocol):
-    """What a bridge remembers of one client's messages."""
-
-    @property
-    def begins(self) -> bool:
-        """Whether the first `initialize` has no answer yet."""
-        ...
-
-    @property
-    def waits(self) -> bool:
-        """Whether the client waits for an answer."""
-        ...
-
-    @property
-    def exit(self) -> int:
-        """The exit code where the client ends without a word."""
-        ...
-
-    def asked(self, message: dict[str, Any], line: bytes) -> None:
-        """Takes note of what the client sends to the daemon."""
-        ...
-
-    def answered(self, message: dict[str, Any]) -> None:
-        """Takes note of what the daemon sends to the client."""
-        ...
-
-    def hides(self, message: dict[str, Any]) -> bool:
-        """Whether a message of the daemon answers what the bridge said again."""
-        ...
-
-    def lost(self) -> list[bytes]:
-        """The daemon went: what the client must hear, as it stands on the wire."""
-        ...
-
-    def again(self) -> bytes:
-        """What a new daemon must hear before anything else, as it stands on the wire."""
-        ...
-
-    def given_up(self, why: str) -> bytes:
-        """The answer to the `initialize` that cannot be said anew."""
-        ...
-
-    def refused(self, message: dict[str, Any], why: str) -> bytes:
-        """The answer to a request that reaches no daemon."""
-        ...
-
-    def own_answer(self, message: dict[str, Any]) -> bytes:
-        """The answer to a request that needs no daemon, where none is connected; b'' for all others."""
-        ...
-
-    def ends(self, message: dict[str, Any]) -> int | None:
-        """The exit code, for a message that ends the bridge."""
-        ...
-
-
-class Dialect(NamedTuple):
+class Dialect:
     """How one kind of client speaks."""
 
-    want: str
-    """What the daemon's hello is told."""
-    hint: str
-    """For a person who starts it in a terminal."""
-    frames: Callable[[], Frames]
-    framed: Callable[[bytes], bytes]
-    """A message as it stands on the wire."""
-    session: Callable[[], Conversation]
-    no_message: tuple[int, str]
-    """The error for bytes that are no message."""
-    no_json: str
+    def __init__(
+        self,
+        want: str,
+        hint: str,
+        frames: Callable[[], Frames],
+        framed: Callable[[bytes], bytes],
+        session: Callable[[], Conversation],
+        no_message: tuple[int, str],
+        no_json: str,
+    ) -> None:
+        self.want = want
+        """What the daemon's hello is told."""
+        self.hint = hint
+        """For a person who starts it in a terminal."""
+        self.frames = frames
+        self.framed = framed
+        """A message as it stands on the wire."""
+        self.session = session
+        self.no_message = no_message
+        """The error for bytes that are no message."""
+        self.no_json = no_json
 
 
 class Lines:

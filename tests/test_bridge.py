@@ -406,13 +406,10 @@ def test_a_bridge_imports_little(home: Home, tree: Path) -> None:
     )
     modules = {row.rpartition("|")[2].strip() for row in done.stderr.decode().splitlines()}
     ours = {name for name in modules if name.partition(".")[0] in ("torchtalkd", "torchtalkd_clients")}
-    few = {"__main__", "cli", "wire", "run_folder", "bridge", "messages", "worktree"}
-    few |= {"frontends", "frontends.command"}
-    found = {name.partition(".")[2] for name in ours} - {""}
-    # What says which arguments a command takes needs nothing but argparse.
-    assert {name for name in found if not name.endswith("_arguments")} <= few
+    few = {"__main__", "cli", "bridge_arguments", "wire", "run_folder", "bridge", "messages", "worktree"}
+    assert {name.partition(".")[2] for name in ours} - {""} <= few
     third_party = {name.partition(".")[0] for name in modules} & {"mcp", "pydantic", "anyio", "pygls", "yaml"}
-    assert not third_party and not modules & {"asyncio", "sqlite3", "tree_sitter", "dataclasses"}
+    assert not third_party and not modules & {"asyncio", "sqlite3", "tree_sitter", "dataclasses", "argparse"}
 
 
 @linux

@@ -7,6 +7,7 @@ import random
 import re
 import shutil
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,8 @@ import pytest
 
 from torchtalkd.conventions import load
 from torchtalkd.engine import build
-from torchtalkd.link import macros, made_functions, targets
+from torchtalkd.link import macros, made_functions, seen, targets, test_functions
+from torchtalkd.link.test_functions import LISTED, PARAMETERS
 from torchtalkd.queries.search import search
 from torchtalkd.queries.trace import trace
 from torchtalkd.store import carry as carrying
@@ -33,9 +35,24 @@ DERIVED: dict[tuple[str, str], Callable[[View], object]] = {
 ROOT = Path(__file__).parent.parent
 BY_NAME_ALONE = {
     *("bindings of files", "sites of keys", "files of Python objects", "macro_uses", "structure_calls"),
-    *("bodies_of", "rare"),
+    *("bodies_of", "macro_sites", "rare"),
 }
 """What is kept beside exact edges, and holds none: definitions and references by their names."""
+
+
+def over(view: View, form: str) -> object:
+    return [
+        (o.test, o.case, o.selection.certain, [e.definition for e in o.selection.entries])
+        for o in test_functions.over_lists(view, form)
+    ]
+
+
+LANGUAGES: dict[str, Callable[[View], object]] = {
+    "taken_in": seen._taken_in,
+    "file_bits": seen._order,
+    **{f"tests_over_{form}": partial(over, form=form) for form in (*LISTED, *PARAMETERS)},
+}
+"""What queries keep of files of some languages, and what makes it."""
 
 SPACES = ("op", "py", "cpp", "macro", "test", "tag")
 
@@ -56,6 +73,8 @@ def warmed(view: View) -> View:
         trace(view, name)
         trace(view, name, "dispatch")
         search(view, name)
+    for derive in LANGUAGES.values():
+        derive(view)
     return view
 
 
@@ -80,8 +99,11 @@ def same(carried: View, fresh: View, *, unchanged: bool = False) -> None:
         assert carried._in_file.get(number, fresh.definitions_in(file)) == fresh.definitions_in(file)
     for space, keys in carried._keys.items():
         assert keys == fresh.keys(space)
-    # What queries derive stays only where no file is another.
-    assert not carried.kept or unchanged
+    # What queries derive stays only where no file is another, but for what comes of some languages.
+    if not unchanged:
+        assert carried.kept.keys() <= LANGUAGES.keys()
+        for name in carried.kept.keys() & LANGUAGES.keys():
+            assert LANGUAGES[name](carried) == LANGUAGES[name](fresh), name
 
 
 def edits(tree: Path, random_: random.Random) -> None:
@@ -217,3 +239,27 @@ def test_what_is_kept_of_exact_edges_says_so() -> None:
             found |= {name for name in named.findall(text) if not name.startswith("exact")}
     assert found <= BY_NAME_ALONE, found - BY_NAME_ALONE
     assert any(name in found for name in BY_NAME_ALONE), "the pattern still finds tables"
+
+
+@pytest.mark.parametrize(
+    ("path", "more", "kept"),
+    [
+        ("torch/functional.py", "\ndef brand_new(): ...\n", {"taken_in", "file_bits"}),
+        ("aten/src/ATen/native/LinearAlgebra.cpp", "\nint brand_new() { return 1; }\n", {"tests_over_ops"}),
+    ],
+)
+def test_what_comes_of_other_languages_stays(
+    mini_tree: Path, tmp_path: Path, path: str, more: str, kept: set[str]
+) -> None:
+    conventions = load("pytorch", tree=mini_tree)
+    folder = tmp_path / "index"
+    build(mini_tree, folder, conventions, workers=1)
+    with warmed(open_view(folder)) as view:
+        assert LANGUAGES.keys() <= view.kept.keys()
+        (mini_tree / path).write_text((mini_tree / path).read_text("utf-8") + more, "utf-8")
+        build(mini_tree, folder, conventions, workers=1)
+        with open_view(folder) as after, open_view(folder) as fresh:
+            assert carry(view, after)
+            assert after.kept.keys() >= kept
+            assert ("taken_in" in after.kept) != ("tests_over_ops" in after.kept)
+            same(after, fresh)

@@ -510,3 +510,15 @@ def test_up_and_down_are_the_same_edges(mul: View) -> None:
         keyed(e, e.other.id, d.id) for d in bodies for e in callers(mul, d, python=True) if e.other.id in own
     }
     assert down == up
+
+
+def test_who_calls_an_operator_that_only_python_can_call_is_found_without_asking() -> None:
+    """An extension's operator has no function in C++ that torchgen made of it."""
+    view = view_of_sources(
+        {
+            "a.cpp": 'TORCH_LIBRARY(ext, m) { m.def("turn(Tensor x) -> Tensor"); }\n',
+            "pkg/b.py": "import torch\n\ndef spin(x):\n    return torch.ops.ext.turn(x)\n",
+        }
+    )
+    answer = graph(view, "ext::turn")
+    assert [node.name for node in answer.nodes if node.level] == ["pkg.b.spin"]

@@ -33,7 +33,10 @@ def read(view: View, *said: Said) -> View:
         pairs = ((view.definition(n), r) for n, several in found.items() for r in several)
         return tuple((d, r) for d, r in pairs if d is not None and r.target == definition.id)
 
-    for name, value in (("exact_in", exact_in), ("exact_to", exact_to)):
+    def exact_named(definition: FiledDefinition, wanted: tuple[str, ...]) -> tuple[ExactReference, ...]:
+        return tuple(r for r in exact_in(definition) or () if keys.cpp(r.name) in wanted)
+
+    for name, value in (("exact_in", exact_in), ("exact_to", exact_to), ("exact_named", exact_named)):
         setattr(view, name, value)
     view.exact_share = lambda: ExactShare(1, 2, 1)  # type: ignore[method-assign]
     return view

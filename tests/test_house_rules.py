@@ -76,6 +76,9 @@ MAY_IMPORT: Mapping[str, str] = {
     "frontends.lsp": "columns facts keys overlay queries frontends spots store.view store.overlaid",
     "daemon": "*",
     "cli": "*",
+    # What agents' clients and editors start is begun with as little as can be.
+    "bridge_arguments": "",
+    "command_arguments": "frontends.command",
     "__main__": "cli",
     "clients": "columns wire",
 }

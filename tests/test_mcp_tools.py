@@ -14,6 +14,7 @@ from tests.test_mcp import Root, called, index, text, with_client
 from tests.test_real_clients import CALLS
 from torchtalkd.frontends.mcp import desk
 from torchtalkd.frontends.mcp.tools import OLDER, SETS, TOOLS
+from torchtalkd.store.view import View
 
 __all__ = ["index"]
 
@@ -149,3 +150,49 @@ def test_no_answer_is_longer_for_a_long_question(index: Path, tool: str) -> None
             # `called` asserts the size of what comes back.
             _, said = called(Root(index), tool, **{**given(CALLS[tool][0]), name: "mul" * 20_000})
             assert said
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "wanted"),
+    [
+        # A file is no name: what it defines is.
+        ("trace", {"func": "LinearAlgebra.cpp"}, "Defined in that file: "),
+        ("graph", {"func": "aten/src/ATen/native/LinearAlgebra.cpp"}, "defined in that file: "),
+        ("trace", {"func": "nowhere/NoSuchFile.cu"}, 'search(query="NoSuchFile")'),
+        # A star is no letter of a name.
+        ("search", {"query": "*_nosuch*xx"}, 'search(query="_nosuch")'),
+        ("search", {"query": "qqqzzz"}, 'search(query="qqqzzz", mode="kernels")'),
+        # Who asks what a function calls is led to functions, of an operator to its kernels.
+        ("graph", {"func": "mul_kernel", "mode": "calls"}, 'graph(func="mul_kernel", mode="callers")'),
+        ("graph", {"func": "aten::mul", "mode": "calls"}, 'trace(func="aten::mul", focus="dispatch")'),
+    ],
+)
+def test_each_answer_leads_on(index: Path, tool: str, arguments: dict[str, Any], wanted: str) -> None:
+    _, said = called(Root(index), tool, **arguments)
+    assert wanted in said
+    assert re.search(r" · revision 1( ·|$)", said.split("\n")[0]), said
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments"),
+    [
+        ("trace", {"func": "mul"}),
+        ("graph", {"func": "mul_kernel"}),
+        ("tests", {"query": "mul"}),
+        ("modules", {"name": "Linear"}),
+        ("affected", {"funcs": "mul_kernel"}),
+        ("graph", {"func": "nosuch"}),
+        ("tests", {"query": "nosuchqq"}),
+        ("modules", {"name": "NoSuchQq"}),
+        ("affected", {"funcs": "nosuchqq"}),
+    ],
+)
+def test_line_1_says_which_commit(
+    index: Path, tool: str, arguments: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def meta(view: View, name: str, default: str = "") -> str:
+        return "c0ffee" if name == "commit" else default
+
+    monkeypatch.setattr(View, "meta", meta)
+    _, said = called(Root(index), tool, **arguments)
+    assert "commit c0ffee" in said.split("\n")[0]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import pytest
@@ -15,8 +16,10 @@ from torchtalkd.parse.draft import draft
 from torchtalkd.queries.search import search
 from torchtalkd.queries.trace import trace
 from torchtalkd.store.database import open_view
+from torchtalkd.store.exact_bodies import ExactBodies
 from torchtalkd.store.exact_view import ExactFacts
 from torchtalkd.store.include_lines import IncludeLines
+from torchtalkd.store.outlines import Outlines
 from torchtalkd.store.overlaid import Overlaid, overlaid
 from torchtalkd.store.view import View
 
@@ -121,5 +124,45 @@ def test_a_text_that_the_index_lacks_is_seen(mini_tree: Path, tmp_path: Path) ->
 
 def test_every_question_of_a_view_is_answered() -> None:
     asked = {name for name, _ in inspect.getmembers(View, inspect.isfunction) if not name.startswith("_")}
-    # Exact readings and includes are asked of the view below, by what `Overlaid` has of its own (`_source`).
-    assert asked - set(vars(Overlaid)) - set(vars(ExactFacts)) - set(vars(IncludeLines)) == set()
+    # These are asked of the view below, by what `Overlaid` has of its own (`_source`).
+    of_parts = {name for part in (ExactBodies, ExactFacts, IncludeLines, Outlines) for name in vars(part)}
+    assert asked - set(vars(Overlaid)) - of_parts == set()
+
+
+def by_id(pieces: Iterable[Sequence[FiledDefinition]]) -> dict[int, FiledDefinition]:
+    return {d.id: d for some in pieces for d in some}
+
+
+def test_pieces_are_the_whole(mini_tree: Path, tmp_path: Path) -> None:
+    """Of a view, and of one with a text laid over it."""
+    folder = tmp_path / "index"
+    build(mini_tree, folder, load("pytorch", tree=mini_tree), workers=1)
+    path = "aten/src/ATen/native/LinearAlgebra.cpp"
+    with open_view(folder) as view:
+        text = (mini_tree / path).read_bytes() + b"\n#define MAKE(n) void n##_made() {}\nMAKE(quite)\n"
+        laid = overlaid(view, [draft(path, text, load("pytorch", tree=mini_tree), None, whole=True).overlay])
+        assert laid is not view
+        for one in (view, laid):
+            assert by_id(one.uses_in_libraries()) == by_id([one.library_uses()])
+            assert by_id(one.macros_that_make()) == by_id([one.making_macros()])
+            for kind in ("function", "python_binding", "operator"):
+                assert {k for some in one.keys_in_pieces(kind) for k in some} == one.keys_of_kind(kind)
+            for file in one.files():
+                there = one.definitions_in(file)
+                for kinds in (("function", "class"), ("registration",)):
+                    few = [d for d in there if d.fact.kind in kinds]
+                    assert one.kinds_in(file, kinds) == few
+                    assert one.names_in(file, kinds) == [(d.fact.line, d.fact.name) for d in few]
+            one.prepare([d.id for file in one.files() for d in one.definitions_in(file)])
+        counted: dict[str, int] = {}
+        for some in view.counts_in_pieces():
+            for kind, number in some.items():
+                counted[kind] = counted.get(kind, 0) + number
+        assert counted.items() <= view.counts().items()
+        assert sorted(line for lines in view.include_lines_in_pieces() for line in lines) == sorted(
+            {
+                (file.id, r.fact.name)
+                for file in view.files()
+                for r in view.references_of_kind(file, "include")
+            }
+        )

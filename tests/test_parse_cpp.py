@@ -11,7 +11,12 @@ from hypothesis import strategies as st
 from torchtalkd.conventions.load import load
 from torchtalkd.conventions.values import Conventions
 from torchtalkd.facts import Definition, FileFacts
-from torchtalkd.parse import parse
+from torchtalkd.parse import cpp_recovery, parse
+from torchtalkd.parse.collector import Collector
+from torchtalkd.parse.cpp_second_reading import Again, read_again
+from torchtalkd.parse.cpp_skeleton import Body, bodies
+from torchtalkd.parse.cpp_text import Text, directives
+from torchtalkd.parse.spelling import spelling
 
 
 @pytest.fixture(scope="module")
@@ -374,6 +379,63 @@ Tensor after(const Tensor& a) { return a; }
     assert {"at::native::before", "at::native::after"} <= set(names(facts, "function"))
     impl = one(facts, "structured_impl")
     assert (impl.name, impl.line, impl.end_line) == ("at::native::abs_out_mps", 3, 5)
+
+
+def test_what_was_read_well_is_not_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[str] = []
+
+    def noted(collector: Collector, grammar: str, data: bytes, again: Again, repair: bool = False) -> None:
+        read.extend(data[start:end].decode() for start, end in again.stretches)
+        read_again(collector, grammar, data, again, repair)
+
+    monkeypatch.setattr(cpp_recovery, "read_again", noted)
+    facts = facts_of(
+        """namespace n {
+  int well(int a) { return outer(a); }
+  void lost(id x) { [x set:@"a" to:1]; }
+  int more(int a) { return third(a); }
+}
+""",
+        "a.mm",
+    )
+    assert names(facts, "function") == ["n::well", "n::lost", "n::more"]
+    assert [(r.name, r.owner) for r in facts.references] == [("outer", 0), ("third", 2)]
+    assert any("int well(int a) {" in text for text in read)
+    assert not any("outer" in text or "third" in text for text in read)
+
+
+def test_a_new_function_has_the_calls_of_the_body_that_was_left_out() -> None:
+    data = b"namespace n {\nint f(int a) {\n  return g(a);\n}\n}\n"
+    start, end = data.index(b"{\n  return"), data.index(b"}\n}")
+    conventions = load("pytorch")
+
+    def collector() -> Collector:
+        return Collector("a.cpp", "cpp", Text(data), spelling(conventions), directives(data), {})
+
+    first = collector()
+    # As if the grammar had taken the head for another function's.
+    taken = first.define("function", "cpp:wrong", "wrong", data.index(b"int"), end)
+    first.bodies[start] = end + 1, taken
+    first.refer("call", "cpp:g", "g", data.index(b"g("), taken, 1)
+    stretches = [(0, start + 1), (end, len(data))]
+    read_again(first, "cpp", data, Again(stretches, [], [Body(start, end)]), repair=True)
+    assert [d.name for d in first.definitions] == ["wrong", "n::f"]
+    assert [(r.name, r.owner) for r in first.references] == [("g", 0), ("g", 1)]
+
+
+def test_bodies_that_are_known_are_not_counted_again() -> None:
+    data = b'namespace n {\nint f() { "}"; { 1; } }\nstruct S { int g() { } };\n/* { */ void h() { }\n}\n'
+    found = bodies(data, ())
+    assert found is not None
+    assert [data[body.start : body.end + 1].decode() for body in found.bodies] == [
+        '{ "}"; { 1; } }',
+        "{ int g() { } }",
+        "{ }",
+    ]
+    inner = data.index(b"{ } }")
+    known = sorted([found.bodies[0], Body(inner, inner + 2), found.bodies[2]])
+    assert bodies(data, known) == found
+    assert bodies(data[:-2], known) is None
 
 
 def test_a_missing_semicolon_at_the_end_of_a_body() -> None:

@@ -11,14 +11,17 @@ import fcntl
 import os
 import socket
 import stat
-import struct
 import sys
 import zlib
-from collections.abc import Mapping
-from pathlib import Path
-from typing import Final
 
 from torchtalkd import __version__
+
+TYPE_CHECKING = False
+"""As in `typing`, which with `pathlib` would cost each bridge a tenth of its start."""
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+    from typing import Final
 
 LONGEST_PATH: Final = 103 if sys.platform == "darwin" else 107
 """Bytes of a socket's path that the system takes."""
@@ -59,7 +62,14 @@ def build_id() -> str:
 
 def socket_path(environment: Mapping[str, str], *, make: bool = True) -> Path:
     """The socket of this build's daemon; its folder is made and checked. Raises WireError."""
-    return run_folder(environment, make=make) / f"{build_id()}.sock"
+    from pathlib import Path
+
+    return Path(socket_name(environment, make=make))
+
+
+def socket_name(environment: Mapping[str, str], *, make: bool = True) -> str:
+    """As `socket_path`, for who is in a hurry."""
+    return os.path.join(_folder(environment, make=make), f"{build_id()}.sock")
 
 
 def run_folder(environment: Mapping[str, str], *, make: bool = True) -> Path:
@@ -69,39 +79,46 @@ def run_folder(environment: Mapping[str, str], *, make: bool = True) -> Path:
     Without `make`, one that is not there stays so. Raises WireError where somebody else could get
     at it.
     """
+    from pathlib import Path
+
+    return Path(_folder(environment, make=make))
+
+
+def _folder(environment: Mapping[str, str], *, make: bool) -> str:
     folder = _first_choice(environment)
-    if not make and not folder.exists():
+    if not make and not os.path.exists(folder):
         return folder
     try:
         _make_private(folder)
         recorded = _recorded(folder)
         if recorded is None and len(os.fsencode(folder)) + len("/12345678.sock.123") > LONGEST_PATH:
-            return elsewhere(folder)
+            return os.fspath(elsewhere(folder))
     except OSError as error:
         raise WireError(f"cannot use {folder} for the daemon's socket: {error.strerror}") from error
     return recorded or folder
 
 
-def elsewhere(folder: Path) -> Path:
+def elsewhere(folder: str | Path) -> Path:
     """A private folder that stands in for a run folder that takes no socket, recorded in that one.
     Raises OSError."""
     import tempfile  # hardly ever needed, and slow to load
+    from pathlib import Path
 
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
-        if recorded := _recorded(folder):
-            return recorded
+        if recorded := _recorded(os.fspath(folder)):
+            return Path(recorded)
         made = Path(tempfile.mkdtemp(prefix="torchtalkd-", dir="/tmp"))
-        temporary = folder / f"elsewhere.{os.getpid()}"
+        temporary = Path(folder) / f"elsewhere.{os.getpid()}"
         temporary.write_bytes(os.fsencode(made))
-        os.replace(temporary, folder / "elsewhere")
+        os.replace(temporary, Path(folder) / "elsewhere")
         return made
     finally:
         os.close(descriptor)
 
 
-def check_private(folder: Path) -> None:
+def check_private(folder: str | Path) -> None:
     """Raises WireError unless a folder is ours and nobody else's. Raises OSError where it is not there."""
     found = os.lstat(folder)
     if not stat.S_ISDIR(found.st_mode):
@@ -113,30 +130,30 @@ def check_private(folder: Path) -> None:
         raise WireError(f"{folder} is open to others (mode {mode}); make it private: chmod 700 {folder}")
 
 
-def _first_choice(environment: Mapping[str, str]) -> Path:
+def _first_choice(environment: Mapping[str, str]) -> str:
     base = environment.get("XDG_RUNTIME_DIR", "")
     # After `su` the variable may still name the former user's folder: that one is not for us.
     if os.path.isabs(base) and os.path.isdir(base) and os.stat(base).st_uid == os.geteuid():
-        return Path(base) / "torchtalkd"
+        return os.path.join(base, "torchtalkd")
     cache = environment.get("XDG_CACHE_HOME", "")
     if not os.path.isabs(cache):
         cache = os.path.join(environment.get("HOME") or os.path.expanduser("~"), ".cache")
-    return Path(cache) / "torchtalk" / "run"
+    return os.path.join(cache, "torchtalk", "run")
 
 
-def _make_private(folder: Path) -> None:
+def _make_private(folder: str) -> None:
     try:
         check_private(folder)
     except FileNotFoundError:
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        folder.mkdir(mode=0o700, exist_ok=True)
+        os.makedirs(folder, 0o700, exist_ok=True)
         check_private(folder)
 
 
-def _recorded(folder: Path) -> Path | None:
+def _recorded(folder: str) -> str | None:
     """What `elsewhere` recorded, if it is still there; somebody else's is as good as gone."""
     try:
-        recorded = Path(os.fsdecode((folder / "elsewhere").read_bytes()))
+        with open(os.path.join(folder, "elsewhere"), "rb") as file:
+            recorded = os.fsdecode(file.read())
         check_private(recorded)
     except (FileNotFoundError, WireError):
         return None
@@ -148,6 +165,7 @@ def peer_uid(opened: socket.socket) -> int:
     if sys.platform == "darwin":
         # LOCAL_PEERCRED gives a struct xucred: its version, the user, the groups.
         found = opened.getsockopt(0, 1, 76)
-        return int(struct.unpack_from("=II", found)[1])
-    found = opened.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
-    return int(struct.unpack("=iII", found)[1])
+    else:
+        # struct ucred: the process, the user, the group.
+        found = opened.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
+    return int.from_bytes(found[4:8], sys.byteorder)

@@ -26,11 +26,7 @@ import os
 import select
 import socket
 import time
-from collections.abc import Iterator, Mapping
-from pathlib import Path
-from typing import Any, Final, NamedTuple
 
-from torchtalkd.own_process import own_process
 from torchtalkd.run_folder import (
     PACKAGE,
     WireError,
@@ -39,8 +35,16 @@ from torchtalkd.run_folder import (
     elsewhere,
     peer_uid,
     run_folder,
+    socket_name,
     socket_path,
 )
+
+TYPE_CHECKING = False
+"""As in `typing`, which a bridge does without."""
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from pathlib import Path
+    from typing import Any, Final
 
 __all__ = [
     "PACKAGE",
@@ -78,12 +82,13 @@ class Refused(WireError):
     """The daemon is there and refuses what the client's hello wants."""
 
 
-class Running(NamedTuple):
+class Running:
     """A daemon that holds its socket."""
 
-    socket: Path
-    hello: dict[str, Any]
-    """Empty where it does not answer."""
+    def __init__(self, socket: Path, hello: dict[str, Any]) -> None:
+        self.socket = socket
+        self.hello = hello
+        """Empty where it does not answer."""
 
 
 class Connection:
@@ -168,7 +173,7 @@ def connect(
         "tools": tools,
         "environment": {n: v for n, v in os.environ.items() if n in VARIABLES or n.startswith("XDG_")},
     }
-    path = socket_path(os.environ, make=start)
+    path = socket_name(os.environ, make=start)
     while True:
         opened = _opened(path, deadline - time.monotonic())
         if opened is not None:
@@ -262,7 +267,7 @@ def _cwd() -> str:
         return "/"
 
 
-def _opened(path: Path, seconds: float) -> socket.socket | None:
+def _opened(path: str | Path, seconds: float) -> socket.socket | None:
     """A connected socket; None where nobody listens."""
     opened = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
@@ -285,12 +290,14 @@ def _opened(path: Path, seconds: float) -> socket.socket | None:
 
 def _greeted(opened: socket.socket, hello: dict[str, Any]) -> Connection:
     connection = Connection(opened)
+    # Ours goes out before its own is here: by the socket's name it is of this build, and what we want is
+    # looked up meanwhile.
+    connection.send(hello)
     connection.hello = connection.read()
     if not connection.hello:
         raise ConnectionResetError("ended before its hello")
     if connection.hello.get("torchtalkd") != PROTOCOL:
         raise WireError("what answers there is no daemon of this program")
-    connection.send(hello)
     connection.answer = connection.read()
     if not connection.answer:
         raise ConnectionResetError("ended before its answer")
@@ -303,12 +310,15 @@ def _greeted(opened: socket.socket, hello: dict[str, Any]) -> Connection:
 # -- starting
 
 
-def _started(path: Path, deadline: float) -> Path:
+def _started(path: str, deadline: float) -> str:
     """Starts a daemon and waits until it, or another one of the same build, is ready; returns its
     socket. Raises WireError with the end of its log if it dies before."""
     import subprocess  # only who starts a daemon pays for it
+    from pathlib import Path
 
-    log = path.with_suffix(".log")
+    from torchtalkd.own_process import own_process
+
+    log = Path(path).with_suffix(".log")
     read_end, write_end = os.pipe()
     try:
         with open(log, "ab", opener=lambda name, flags: os.open(name, flags, 0o600)) as stream:
@@ -338,7 +348,7 @@ def _started(path: Path, deadline: float) -> Path:
     # The starter ends when its child, the daemon, is on its own.
     starter.wait()
     if word == "ready":
-        return Path(said)
+        return said
     if word == "failed":
         raise WireError(f"the daemon cannot start: {said}")
     last = (

@@ -32,7 +32,7 @@ from torchtalkd.link import operators, stubs
 from torchtalkd.queries.affected import affected
 from torchtalkd.queries.changed import ChangedFile
 from torchtalkd.queries.runs.table import runs
-from torchtalkd.queries.warm import WARM
+from torchtalkd.queries.warm import warm
 from torchtalkd.store.database import open_view
 from torchtalkd.store.view import View
 
@@ -135,8 +135,7 @@ def main() -> None:
     parser.add_argument("--misses", action="store_true")
     given = parser.parse_args()
     with open_view(index_folder(given.tree.resolve(), os.environ)) as view:
-        for step in WARM:
-            step(view)
+        warm(view)
         began = time.process_time()
         table = runs(view)
         print(f"table: {time.process_time() - began:.1f} CPU s, {len(table.tests)} test files")

@@ -2,8 +2,9 @@
 
     python -m tests.bench.agents TREE [--rounds 40]
 
-First the time from the start of a bridge to its first answer, with the daemon running; then each tool with
-changing names, after one round that nobody counts. Machines are noisy: see the load that is printed first.
+First the time from the start of a bridge to its first answer, with the daemon running, beside that of Python
+alone, and what it takes where no daemon runs; then each tool with changing names, after one round that nobody
+counts. Machines are noisy: see the load that is printed first.
 """
 
 from __future__ import annotations
@@ -11,6 +12,8 @@ from __future__ import annotations
 import argparse
 import os
 import statistics
+import subprocess
+import sys
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
@@ -84,8 +87,24 @@ def main() -> None:
             agents.append(Agent(home, given.tree))
             agents[-1].call("trace", func="matmul")
 
+        def python() -> None:
+            subprocess.run([sys.executable, "-c", "pass"], env=home.environ, check=True)
+
         first()
-        row("start of the bridge to its first answer", [took(first) for _ in range(15)], 150)
+        firsts, pythons = [], []
+        for _ in range(15):
+            firsts.append(took(first))
+            pythons.append(took(python))
+        row("start of the bridge to its first answer", firsts, 150)
+        row("start of Python alone", pythons, float("inf"))
+        print(
+            f"| the ratio of these two | {statistics.median(firsts) / statistics.median(pythons):.1f} | | | |"
+        )
+        for one in agents:
+            one.end()
+        agents.clear()
+        home.run("stop")
+        row("the same, where no daemon runs", [took(first)], float("inf"))
         agent = agents[0]
         served = {tool["name"] for tool in agent.ask("tools/list")["tools"]}
         for what, (most, arguments) in CALLS.items():

@@ -23,7 +23,7 @@ from torchtalkd.daemon.server import COLLECT
 from torchtalkd.frontends.graph_text import graph_text
 from torchtalkd.queries.callers import callers
 from torchtalkd.queries.graph import GraphAnswer, graph
-from torchtalkd.queries.warm import WARM
+from torchtalkd.queries.warm import warm
 from torchtalkd.store.database import open_view
 from torchtalkd.store.view import View
 
@@ -35,8 +35,7 @@ DEPTH = 3
 def warmed(folder: Path) -> View:
     """A view as a daemon has it."""
     view = open_view(folder)
-    for step in WARM:
-        step(view)
+    warm(view)
     return view
 
 

@@ -23,7 +23,7 @@ from typing import NamedTuple
 from torchtalkd.cache import index_folder
 from torchtalkd.link import python_classes, python_names
 from torchtalkd.queries.modules import modules
-from torchtalkd.queries.warm import WARM
+from torchtalkd.queries.warm import warm
 from torchtalkd.store.database import open_view
 from torchtalkd.store.view import View
 
@@ -264,8 +264,7 @@ def python_files(view: View) -> list[str]:
 
 def timed(view: View, names: list[str]) -> list[float]:
     """Milliseconds of CPU of `modules` for each name, in a shuffled order, with what a daemon does before."""
-    for step in WARM:
-        step(view)
+    warm(view)
     random.Random(0).shuffle(names)
     spent = []
     for name in names:

@@ -163,6 +163,8 @@ class Host:
         self._exact_turn = asyncio.Lock()
         self._trees: dict[tuple[str, str, Path], Tree] = {}
         self._asked = time.monotonic()
+        self.heard = 0.0
+        """When a client has said anything, on the monotonic clock."""
         self._rested: object = None
         """How far everything was when caches were given back."""
 
@@ -281,11 +283,20 @@ class Host:
         tree = self._tree(root, folder)
         self._hold(tree)
         tree.used = time.monotonic()
+        tree.warm()
         return tree
 
     def _tree(self, root: Root, folder: Path) -> Tree:
         tree = self._trees.get((str(root.path), root.harness, folder))
-        return tree or Tree(root, folder, self.keepers, self._threads, self._watchers, self._exact_turn)
+        return tree or Tree(
+            root,
+            folder,
+            self.keepers,
+            self._threads,
+            self._watchers,
+            self._exact_turn,
+            lambda: self.heard,
+        )
 
     def _hold(self, tree: Tree) -> None:
         key = (str(tree.root.path), tree.root.harness, tree.folder)

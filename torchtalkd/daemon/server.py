@@ -44,13 +44,16 @@ ENDING_SECONDS: Final = 3.0
 
 
 class _Reader(asyncio.StreamReader):
-    """Knows when it last heard something."""
+    """Knows when it last heard something, and tells the host."""
 
-    heard = 0.0
+    def __init__(self, host: Host) -> None:
+        super().__init__(limit=MOST_LINE)
+        self.heard = 0.0
+        self._host = host
 
     def feed_data(self, data: Any) -> None:
         """As the base class."""
-        self.heard = time.monotonic()
+        self.heard = self._host.heard = time.monotonic()
         super().feed_data(data)
 
 
@@ -120,8 +123,7 @@ class Server:
     # -- clients
 
     def _protocol(self) -> asyncio.StreamReaderProtocol:
-        reader = _Reader(limit=MOST_LINE)
-        return asyncio.StreamReaderProtocol(reader, self._connected)
+        return asyncio.StreamReaderProtocol(_Reader(self._host), self._connected)
 
     async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()

@@ -23,10 +23,12 @@ from torchtalkd.daemon.exact import Exact
 from torchtalkd.daemon.freshness import Freshness, Progress
 from torchtalkd.daemon.keepers import BuildFailed, Built, Keepers
 from torchtalkd.daemon.views import Views
+from torchtalkd.daemon.warming import WANTED_SECONDS, Enough, Warming
 from torchtalkd.engine import BuildResult, TreeError
 from torchtalkd.frontends.host import NotReady, RootState, Watched
 from torchtalkd.index import is_damaged
 from torchtalkd.queries.cited import without
+from torchtalkd.queries.warm import warm
 from torchtalkd.roots import Root
 from torchtalkd.store.errors import NoIndex, StoreError
 from torchtalkd.store.view import View
@@ -58,9 +60,10 @@ class Tree:
         threads: ThreadPoolExecutor,
         watchers: ThreadPoolExecutor,
         exact_turn: asyncio.Lock,
+        heard: Callable[[], float],
     ) -> None:
         """Questions run in `threads`, what waits for the tree's disk otherwise in `watchers`; of all trees
-        one is read exactly at a time, by `exact_turn`."""
+        one is read exactly at a time, by `exact_turn`. `heard` is when a client was heard last."""
         self.root = root
         self.folder = folder
         self.used = time.monotonic()
@@ -69,6 +72,9 @@ class Tree:
         self._threads = threads
         self._views = Views(folder)
         self._lane = asyncio.Lock()
+        self._asking = 0
+        """Questions that are answered, or wait for that."""
+        self._warming = Warming(self._warmed, lambda: time.monotonic() if self._asking else heard())
         self._revision = 0
         self._identity = 0
         self._head = vcs.Head("", "")
@@ -128,9 +134,20 @@ class Tree:
         asked = time.monotonic()
         for tree in trees:
             tree.used = asked
+            tree._asking += 1
             if tree.fresh.closed:
                 tree.fresh.open()
-        patience = WAIT_SECONDS if wait else patience
+        try:
+            return await self._fresh_answer(trees, question, WAIT_SECONDS if wait else patience)
+        finally:
+            for tree in trees:
+                tree._asking -= 1
+                tree.warm()
+
+    async def _fresh_answer(
+        self, trees: Sequence[Tree], question: Callable[[Sequence[View]], T], patience: float
+    ) -> T:
+        asked = time.monotonic()
         settled = await asyncio.gather(*(tree.fresh.settled(asked + patience) for tree in trees))
         if not self.has_index():
             raise NotReady(self.why_not_ready())
@@ -165,7 +182,10 @@ class Tree:
     ) -> BuildResult:
         """Brings the index up to date with the whole tree, reads the files of `again` in any case, and waits
         for it. Raises BuildFailed."""
-        return await self.fresh.sweep(workers=workers, progress=progress, again=again)
+        built = await self.fresh.sweep(workers=workers, progress=progress, again=again)
+        self.used = time.monotonic()
+        self.warm()
+        return built
 
     async def first(self, progress: Progress | None = None) -> None:
         """Waits until there is an index to ask. Raises BuildFailed."""
@@ -182,8 +202,13 @@ class Tree:
         """Begins to watch the tree, and to read it in the background."""
         self.fresh.open()
 
+    def warm(self) -> None:
+        """Somebody will ask: what the first questions derive is derived while nobody does."""
+        self._warming.go()
+
     def rest(self) -> None:
         """Lets go of what only makes the next question quicker."""
+        self._warming.stop()
         self._views.close()
 
     def close(self) -> None:
@@ -220,6 +245,8 @@ class Tree:
             carried = identity == self._identity
             self._revision, self._identity = revision, identity
             self._views.renew(carried=carried)
+            if time.monotonic() - self.used < WANTED_SECONDS:
+                self.warm()
 
     def _at_rest(self) -> None:
         self._views.rest()
@@ -263,6 +290,34 @@ class Tree:
         except BuildFailed as error:
             raise NotReady(str(error)) from error
         return await self._in_thread(trees, question)
+
+    async def _warmed(self, enough: Enough) -> bool:
+        """Derives beforehand until it is enough; whether nothing is left."""
+        if not self.has_index():
+            return True
+
+        def derive() -> bool:
+            try:
+                age, view = self._views.take()
+            except StoreError:
+                # It is gone: a question finds that out, and has it made anew.
+                return True
+            if view.meta("journal", "wal") != "wal":
+                # No view is kept where it would hold up the writer.
+                view.close()
+                return True
+            try:
+                done = warm(view, enough)
+            except Exception as error:
+                view.close()
+                if is_damaged(error):
+                    return True
+                raise
+            self._views.give(age, view)
+            return done
+
+        async with self._lane:
+            return await asyncio.get_running_loop().run_in_executor(self._threads, derive)
 
     async def _in_thread(self, trees: Sequence[Tree], question: Callable[[Sequence[View]], T]) -> Asked[T]:
         async with AsyncExitStack() as lanes:

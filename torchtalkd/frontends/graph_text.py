@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
-from torchtalkd.frontends.text import not_settled, printable
+from torchtalkd.frontends.standing_text import standing_words
+from torchtalkd.frontends.text import printable
 from torchtalkd.queries.graph import GraphAnswer, GraphNode, GraphWay
+from torchtalkd.queries.nearest import alike_words
 
 MOST_BYTES: Final = 9_500
 """Of a default answer: what agents' clients take whole, with room for what they add."""
@@ -53,15 +55,17 @@ def graph_lines(answer: GraphAnswer) -> list[list[str]]:
 
 
 def _head(answer: GraphAnswer) -> str:
-    revision = f"revision {answer.standing.revision}"
-    waiting = not_settled(answer.standing.waiting) if answer.standing.waiting else ""
     starts = _names(answer)
     depth = f" within {answer.depth} levels" if answer.depth > 1 else ""
     least = "at least " if answer.stopped else ""
     said = f"{answer.mode} of {', '.join(starts[:3])}{' …' if len(starts) > 3 else ''}: "
     return " · ".join(
         part
-        for part in (f"{said}{least}{answer.total}{depth}", _certainty(answer), revision, waiting)
+        for part in (
+            f"{said}{least}{answer.total}{depth}",
+            _certainty(answer),
+            *standing_words(answer.standing),
+        )
         if part
     )
 
@@ -185,7 +189,9 @@ def _not_found(answer: GraphAnswer) -> str:
     if answer.error:
         return answer.error
     said = f"nothing that calls or is called has the name {answer.query!r}"
-    return f"{said}; spelled alike: {', '.join(answer.nearest)}" if answer.nearest else said
+    if not answer.nearest:
+        return said
+    return f"{said}; {alike_words(answer.query, answer.nearest)}: {', '.join(answer.nearest)}"
 
 
 def _fitting(levels: Sequence[list[str]], room: int | None, answer: GraphAnswer) -> list[int]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from torchtalkd.frontends.standing_text import standing_words
 from torchtalkd.frontends.text import printable
 from torchtalkd.queries.tests_answer import TestItem, TestsAnswer
 
@@ -34,8 +35,8 @@ def _head(answer: TestsAnswer) -> str:
     what = {"find": "tests", "utils": "for tests", "file_info": "test file"}[answer.mode]
     asked = f" {answer.query}" if answer.query else ""
     focus = f" · {answer.focus}" if answer.focus != "all" else ""
-    return (
-        f"{what}{asked}{focus} · {len(answer.items)} of {answer.total} · revision {answer.standing.revision}"
+    return " · ".join(
+        (f"{what}{asked}{focus}", f"{len(answer.items)} of {answer.total}", *standing_words(answer.standing))
     )
 
 

@@ -24,6 +24,7 @@ from torchtalkd.queries.answers import (
     Subject,
     packet_and_overload,
 )
+from torchtalkd.queries.nearest import alike_words
 
 MOST_BYTES: Final = 9_900
 """Clients of the agents' protocol cut at 10 KB."""
@@ -243,7 +244,8 @@ def _not_found(answer: Answer) -> str:
         *root_lines(answer),
     ]
     if answer.nearest:
-        lines.append("Spelled alike: " + ", ".join(answer.nearest))
+        alike = alike_words(answer.query, answer.nearest).capitalize()
+        lines.append(f"{alike}: {', '.join(answer.nearest)}")
     return "\n".join(printable(line) for line in lines)
 
 

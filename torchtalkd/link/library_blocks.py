@@ -7,6 +7,7 @@ what they register is looked up from where they stand.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from torchtalkd import keys
 from torchtalkd.facts import FiledDefinition
@@ -91,14 +92,17 @@ def scopes_of(facts: Facts, binding: FiledDefinition) -> list[str]:
 def namespaces_of(facts: Facts, place: FiledDefinition) -> list[str]:
     """The namespaces that a place may stand in: those of its file's definitions around its line,
     nearest first. (A library block belongs to no name, so its namespace is not in the facts.)"""
-    before = [
-        d
-        for d in facts.definitions_in(place.file)
-        if d.fact.kind in ("function", "class", "stub")
-        and "::" in d.fact.name
-        and not (d.fact.detail or {}).get("method")
-    ]
-    before.sort(key=lambda d: abs(d.fact.line - place.fact.line))
+    kept: dict[int, list[FiledDefinition]] = facts.kept.setdefault("spaced_in", {})
+    there = kept.get(place.file.id)
+    if there is None:
+        there = kept[place.file.id] = [
+            d
+            for d in facts.definitions_in(place.file)
+            if d.fact.kind in ("function", "class", "stub")
+            and "::" in d.fact.name
+            and not (d.fact.detail or {}).get("method")
+        ]
+    before = sorted(there, key=lambda d: abs(d.fact.line - place.fact.line))
     found: dict[str, None] = {}
     for definition in before[:40]:
         for scope in functions.enclosing(definition.fact.name):
@@ -109,7 +113,16 @@ def namespaces_of(facts: Facts, place: FiledDefinition) -> list[str]:
 
 def made_functions(facts: Facts, made: macros.Made) -> list[Link]:
     """The functions that a macro registers: those its body names, else those that the use's
-    arguments do (a body may wrap them: `plumbing<decltype(&rule), &rule>`)."""
+    arguments do (a body may wrap them: `plumbing<decltype(&rule), &rule>`). Kept with the facts."""
+    kept: dict[tuple[Any, ...], list[Link]] = facts.kept.setdefault("made_functions", {})
+    asked = made.use.id, *made[2:]
+    found = kept.get(asked)
+    if found is None:
+        found = kept[asked] = _made_functions(facts, made)
+    return found
+
+
+def _made_functions(facts: Facts, made: macros.Made) -> list[Link]:
     found = [link for target in made.targets for link in target_functions(facts, target, made.use)]
     if found:
         return found

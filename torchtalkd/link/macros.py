@@ -18,10 +18,13 @@ from typing import Final, NamedTuple
 from torchtalkd import keys
 from torchtalkd.facts import FiledDefinition
 from torchtalkd.link.expand import Macro, expanded
+from torchtalkd.link.pieces import Work, derive, derived
 from torchtalkd.link.source import Facts
 
 MAX_DEPTH: Final = 4
 """Macros within macros that are followed."""
+_PIECE: Final = 200
+"""Uses that are looked at in one piece of the work."""
 MAX_USES: Final = 400
 """Uses with one argument that are looked at; more have a word like `int` as argument."""
 
@@ -64,7 +67,15 @@ def made_for(facts: Facts, name: str) -> tuple[Made, ...]:
 
 
 def makes(facts: Facts, use: FiledDefinition) -> list[Made]:
-    """What one use makes, by the definition of its macro; a macro within a macro is followed."""
+    """What one use makes, by the definition of its macro; a macro within a macro is followed. Kept."""
+    kept: dict[int, list[Made]] = facts.kept.setdefault("makes", {})
+    made = kept.get(use.id)
+    if made is None:
+        made = kept[use.id] = _makes(facts, use)
+    return made
+
+
+def _makes(facts: Facts, use: FiledDefinition) -> list[Made]:
     detail = use.fact.detail or {}
     arguments = tuple(str(argument) for argument in detail.get("arguments") or ())
     found: dict[tuple[str, str, str, tuple[str, ...]], Made] = {}
@@ -114,19 +125,31 @@ def _uses_of_lists(facts: Facts, name: str) -> Iterator[tuple[FiledDefinition, F
 
 
 def _library(facts: Facts) -> _Library:
-    found: _Library | None = facts.kept_of_definitions.get(("macro", "library_uses"))
-    if found is None:
-        found = facts.kept_of_definitions["macro", "library_uses"] = _Library({}, {})
-        for use in facts.library_uses():
-            if use.file.role != "library":
-                continue
-            arguments = " ".join(str(a) for a in (use.fact.detail or {}).get("arguments") or ())
-            for word in dict.fromkeys(_NAMES.findall(arguments)):
-                found.by_word.setdefault(word, []).append(use)
-            macro = _macro(facts, use.fact.name, use)
-            if macro is not None:
-                body = str((macro.fact.detail or {}).get("body") or "")
-                found.lists.setdefault(body, []).append((use, macro))
+    return derived(facts, ("macro", "library_uses"), _used, facts.kept_of_definitions)
+
+
+def prepare(facts: Facts) -> Iterator[None]:
+    """Derives which macros are used in library blocks, before somebody asks, in pieces."""
+    return derive(facts, ("macro", "library_uses"), _used, facts.kept_of_definitions)
+
+
+def _used(facts: Facts) -> Work[_Library]:
+    uses: list[FiledDefinition] = []
+    for some in facts.uses_in_libraries():
+        uses += (use for use in some if use.file.role == "library")
+        yield
+    uses.sort(key=lambda use: (use.file.path, use.id))
+    found = _Library({}, {})
+    for number, use in enumerate(uses):
+        if number % _PIECE == 0:
+            yield
+        arguments = " ".join(str(a) for a in (use.fact.detail or {}).get("arguments") or ())
+        for word in dict.fromkeys(_NAMES.findall(arguments)):
+            found.by_word.setdefault(word, []).append(use)
+        macro = _macro(facts, use.fact.name, use)
+        if macro is not None:
+            body = str((macro.fact.detail or {}).get("body") or "")
+            found.lists.setdefault(body, []).append((use, macro))
     return found
 
 

@@ -8,11 +8,13 @@ for from the macros' templates (`macros`), where nothing else has the name.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from torchtalkd import keys
 from torchtalkd.facts import FiledDefinition
 from torchtalkd.link import macros
+from torchtalkd.link.pieces import Work, derive, derived
 from torchtalkd.link.source import Facts
 
 MOST_USES = 2_000
@@ -49,19 +51,28 @@ def _counts(use: FiledDefinition) -> bool:
 def _templates(facts: Facts) -> list[_Template]:
     """Of each macro that makes functions under names of its own making. A name that is one of the
     arguments as it stands is found by that argument."""
-    kept: list[_Template] | None = facts.kept_of_definitions.get(("macro", "function_templates"))
-    if kept is None:
-        kept = facts.kept_of_definitions["macro", "function_templates"] = []
-        for macro in facts.making_macros():
+    return derived(facts, ("macro", "function_templates"), _making, facts.kept_of_definitions)
+
+
+def prepare(facts: Facts) -> Iterator[None]:
+    """Derives which macros make functions, before somebody asks, in pieces."""
+    return derive(facts, ("macro", "function_templates"), _making, facts.kept_of_definitions)
+
+
+def _making(facts: Facts) -> Work[list[_Template]]:
+    found: dict[tuple[str, int], list[_Template]] = {}
+    for some in facts.macros_that_make():
+        yield
+        for macro in some:
             names = {
                 keys.cpp_last(str(name))
                 for kind, name, _, _ in (macro.fact.detail or {}).get("makes") or ()
                 if kind in _FUNCTIONS
             }
-            for name in names:
-                pattern = _HOLE.sub(r"\\w+", re.escape(name))
-                kept.append(_Template(re.compile(pattern), macro.fact.name))
-    return kept
+            found[macro.file.path, macro.id] = [
+                _Template(re.compile(_HOLE.sub(r"\\w+", re.escape(name))), macro.fact.name) for name in names
+            ]
+    return [template for place in sorted(found) for template in found[place]]
 
 
 def pasted_by(facts: Facts, last: str) -> str:

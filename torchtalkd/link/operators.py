@@ -52,8 +52,16 @@ def families(facts: Facts, base: str) -> list[Family]:
     """The operators called `base`, one for each namespace; that of the rules first.
 
     An operator that is only registered, or has a meta function in Python, and is never declared
-    (its schema is in another tree), counts.
+    (its schema is in another tree), counts. Kept with the facts.
     """
+    kept: dict[str, list[Family]] = facts.kept.setdefault("families", {})
+    found = kept.get(base)
+    if found is None:
+        found = kept[base] = _families(facts, base)
+    return found
+
+
+def _families(facts: Facts, base: str) -> list[Family]:
     found: dict[str, list[FiledDefinition]] = {}
     registered: dict[str, None] = {}
     for definition in facts.definitions(keys.op(base)):

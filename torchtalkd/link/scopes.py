@@ -39,13 +39,14 @@ def _around(facts: Facts, owner: FiledDefinition) -> list[str]:
 
 def _near(facts: Facts, reference: FiledReference) -> list[str]:
     """By the nearest definition of the file that is in a namespace."""
-    kept: dict[int, list[FiledDefinition]] = facts.kept.setdefault("in_namespaces", {})
+    kept: dict[int, list[tuple[int, str]]] = facts.kept.setdefault("in_namespaces", {})
     there = kept.get(reference.file.id)
     if there is None:
-        there = kept[reference.file.id] = [
-            d
-            for d in facts.definitions_in(reference.file)
-            if d.fact.kind in ("function", "class", "stub", "structured_impl") and "::" in d.fact.name
-        ]
-    near = min(there, key=lambda d: abs(d.fact.line - reference.fact.line), default=None)
-    return functions.enclosing(near.fact.name) if near is not None else [""]
+        named = facts.names_in(reference.file, _SPACED)
+        there = kept[reference.file.id] = [(line, name) for line, name in named if "::" in name]
+    near = min(there, key=lambda one: abs(one[0] - reference.fact.line), default=None)
+    return functions.enclosing(near[1]) if near is not None else [""]
+
+
+_SPACED: Final = ("function", "class", "stub", "structured_impl")
+"""Kinds of definitions whose names say the namespace that they stand in."""

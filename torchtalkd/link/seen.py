@@ -8,16 +8,19 @@ may include anything before. The tests are in `tests/test_seen.py`.
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 from torchtalkd import keys
 from torchtalkd.facts import File, FiledDefinition
 from torchtalkd.link import includes
+from torchtalkd.link.pieces import Work, derive, derived
 from torchtalkd.link.source import Facts
 
 _CODE: Final = frozenset({"cpp", "cuda", "objcpp"})
 _CLASSES: Final = ("class", "autograd_function")
+_PIECE: Final = 400
+"""Lines or files that are looked at in one piece of the work."""
 _MOST_ROUNDS: Final = 12
 """Files that include one another in a circle are gone through again; so long a circle has nobody."""
 
@@ -34,9 +37,9 @@ def is_seen(facts: Facts, definition: FiledDefinition, file: File) -> bool:
     return bool(seen & _declaring(facts, definition))
 
 
-def prepare(facts: Facts) -> None:
-    """Derives what `is_seen` needs of all files, before somebody asks."""
-    _taken_in(facts)
+def prepare(facts: Facts) -> Iterator[None]:
+    """Derives what `is_seen` needs of all files, before somebody asks, in pieces."""
+    return derive(facts, "taken_in", _closed)
 
 
 def _declaring(facts: Facts, definition: FiledDefinition) -> int:
@@ -67,13 +70,17 @@ def _order(facts: Facts) -> dict[int, int]:
 def _taken_in(facts: Facts) -> Mapping[int, int]:
     """Of each file that includes something the files that it takes in, through any number of others, and
     itself, as bits. Made for all at once: 0.2 s for PyTorch."""
-    kept: dict[int, int] | None = facts.kept.get("taken_in")
-    if kept is None:
-        kept = facts.kept["taken_in"] = _closures(_included(facts), _order(facts))
-    return kept
+    return derived(facts, "taken_in", _closed)
 
 
-def _included(facts: Facts) -> dict[int, list[int]]:
+def _closed(facts: Facts) -> Work[dict[int, int]]:
+    order = _order(facts)
+    yield
+    included = yield from _included(facts)
+    return (yield from _closures(included, order))
+
+
+def _included(facts: Facts) -> Work[dict[int, list[int]]]:
     """Of each file the ids of those that its lines may mean."""
     files = {file.id: file for file in facts.files()}
     by_last: dict[str, list[File]] = {}
@@ -82,21 +89,26 @@ def _included(facts: Facts) -> dict[int, list[int]]:
     paths = {file.path: file.id for file in files.values()}
     meant: dict[str, list[int]] = {}
     found: dict[int, list[int]] = {}
-    for number, written in facts.include_lines():
-        includer = files.get(number)
-        if includer is None:
-            continue
-        if written not in meant:
-            there = by_last.get(written.rpartition("/")[2], ())
-            # What is generated from a template is included from a folder that is not in the tree.
-            meant[written] = [
-                f.id for f in there if f.role == "template" or includes.may_mean(written, "", f.path)
-            ]
-        lines = found.setdefault(number, [])
-        lines.extend(meant[written])
-        beside = paths.get(_beside(includer.path, written))
-        if beside is not None:
-            lines.append(beside)
+    yield
+    for some in facts.include_lines_in_pieces():
+        yield
+        for count, (number, written) in enumerate(some):
+            if count % _PIECE == _PIECE - 1:
+                yield
+            includer = files.get(number)
+            if includer is None:
+                continue
+            if written not in meant:
+                there = by_last.get(written.rpartition("/")[2], ())
+                # What is generated from a template is included from a folder that is not in the tree.
+                meant[written] = [
+                    f.id for f in there if f.role == "template" or includes.may_mean(written, "", f.path)
+                ]
+            lines = found.setdefault(number, [])
+            lines.extend(meant[written])
+            beside = paths.get(_beside(includer.path, written))
+            if beside is not None:
+                lines.append(beside)
     return found
 
 
@@ -107,12 +119,14 @@ def _beside(includer: str, written: str) -> str:
     return posixpath.normpath(path) if "./" in path else path
 
 
-def _closures(included: Mapping[int, Iterable[int]], order: Mapping[int, int]) -> dict[int, int]:
+def _closures(included: Mapping[int, Iterable[int]], order: Mapping[int, int]) -> Work[dict[int, int]]:
     closed = {number: 1 << order[number] for number in included}
     ordered = _inner_first(included)
     for _ in range(_MOST_ROUNDS):
         grown = False
-        for number, others in ordered:
+        for count, (number, others) in enumerate(ordered):
+            if count % _PIECE == 0:
+                yield
             seen = closed[number]
             for other in others:
                 seen |= closed.get(other) or 1 << order[other]

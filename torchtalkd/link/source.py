@@ -5,7 +5,7 @@ A protocol, so that link knows no store: `torchtalkd.store.view.View` satisfies 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
 
 from torchtalkd.facts import File, FiledDefinition, FiledReference, Rules
@@ -38,8 +38,20 @@ class Facts(Protocol):
     def definitions_in(self, file: File) -> Sequence[FiledDefinition]:
         """All definitions of a file."""
 
+    def names_in(self, file: File, kinds: Collection[str]) -> Sequence[tuple[int, str]]:
+        """Line and full name of each definition of some kinds in a file."""
+
     def definitions_of_kind(self, kind: str) -> Sequence[FiledDefinition]:
         """All definitions of a kind."""
+
+    def uses_in_libraries(self) -> Iterator[Sequence[FiledDefinition]]:
+        """Those of `library_uses`, in pieces."""
+
+    def macros_that_make(self) -> Iterator[Sequence[FiledDefinition]]:
+        """Those of `making_macros`, in pieces."""
+
+    def include_lines_in_pieces(self) -> Iterator[Sequence[tuple[int, str]]]:
+        """Those of `include_lines`, in pieces."""
 
     def library_uses(self) -> Sequence[FiledDefinition]:
         """The macro uses that stand in a library block."""

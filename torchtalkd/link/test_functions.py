@@ -8,12 +8,15 @@ top of a test file; a C++ test is a Definition that gtest's macros make. What na
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from fnmatch import fnmatchcase
+from functools import partial
 from typing import Any, Final, NamedTuple
 
 from torchtalkd import keys
 from torchtalkd.facts import File, FiledDefinition, FiledReference, TestRules
 from torchtalkd.link.expressions import parsed
+from torchtalkd.link.pieces import Work, derive, derived
 from torchtalkd.link.source import Facts
 from torchtalkd.link.test_entries import entries
 from torchtalkd.link.test_lists import Names, Selection, selection
@@ -141,17 +144,27 @@ class Over(NamedTuple):
 
 def over_lists(facts: Facts, form: str) -> tuple[Over, ...]:
     """All tests that run over lists by decorators of a form (`ops`), with what these select; kept."""
-    known: dict[str, tuple[Over, ...]] = facts.kept.setdefault("tests_over_lists", {})
-    found = known.get(form)
-    if found is None:
-        ends = [end.rpartition(".")[2] for end, does in facts.rules.tests.forms.items() if does == form]
-        files = {r.file.id: r.file for end in ends for r in facts.references(keys.py(end))}
-        ordered = sorted(files.values(), key=lambda file: file.path)
-        found = known[form] = tuple(over for file in ordered for over in _over_in(facts, file, form))
-    return found
+    return derived(facts, f"tests_over_{form}", partial(_overs, form=form))
 
 
-def _over_in(facts: Facts, file: File, form: str) -> list[Over]:
+def prepare(facts: Facts) -> Iterator[None]:
+    """Derives which tests run over which lists, before somebody asks, in pieces."""
+    for form in (*LISTED, *PARAMETERS):
+        yield
+        yield from derive(facts, f"tests_over_{form}", partial(_overs, form=form))
+
+
+def _overs(facts: Facts, form: str) -> Work[tuple[Over, ...]]:
+    ends = [end.rpartition(".")[2] for end, does in facts.rules.tests.forms.items() if does == form]
+    files = {r.file.id: r.file for end in ends for r in facts.references(keys.py(end))}
+    found: list[Over] = []
+    for file in sorted(files.values(), key=lambda file: file.path):
+        yield
+        found += yield from _over_in(facts, file, form)
+    return tuple(found)
+
+
+def _over_in(facts: Facts, file: File, form: str) -> Work[list[Over]]:
     found = []
     for definition in facts.definitions_in(file):
         if not (definition.fact.detail or {}).get("cases"):
@@ -159,6 +172,7 @@ def _over_in(facts: Facts, file: File, form: str) -> list[Over]:
         for case in cases_of(facts, definition):
             test = as_test(facts, definition) if case.form == form and _may_list(facts, case) else None
             if test is not None:
+                yield
                 selection = listed(facts, file, case)
                 if form in LISTED or not selection.everything:
                     found.append(Over(test, case, selection))

@@ -64,6 +64,8 @@ def parse_python(path: str, data: bytes, conventions: Conventions, language: str
 
 def _python_2(tree: Tree, data: bytes) -> int:
     """The first line with a statement that only Python 2 has, which the grammar reads; 0 for none."""
+    if b"print " not in data and b"exec " not in data:
+        return 0
     for match in _OLD.finditer(data):
         node = tree.root.descendant_for_byte_range(match.start(1), match.end(1)) if tree.root else None
         while node is not None and node.start_byte == match.start(1):

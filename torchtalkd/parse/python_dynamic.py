@@ -48,7 +48,7 @@ def read_dynamic(out: Outline) -> None:
             target, wrapper = _stands_for(found.value, out, bound)
             if last and last.isidentifier() and target:
                 _add(out, found.name, f"{found.holder}.{last}", (target,), wrapper)
-    if b"def __getattr__(" in out.data:
+    if b"__getattr__" in out.names.top:
         lazy = out.module + _LAZY
         for ordinal, definition in enumerate(out.definitions):
             if definition.name == lazy and definition.scope == 0 and definition.kind == "function":

@@ -16,12 +16,10 @@ from tree_sitter import Node
 
 from torchtalkd import keys
 from torchtalkd.facts import Reference, ReferenceKind
-from torchtalkd.parse.plain_types import methods
 from torchtalkd.parse.python_getattr import CALLEE, looked_up
 from torchtalkd.parse.python_launches import held_kernels
 from torchtalkd.parse.python_names import key_of
 from torchtalkd.parse.python_outline import CHAIN, Outline
-from torchtalkd.parse.python_plain import Plains
 from torchtalkd.parse.python_tree import Match, Pattern
 
 _BUILTINS: Final = frozenset(name.encode() for name in dir(builtins))
@@ -121,7 +119,6 @@ def read_uses(out: Outline, matches: list[Match], wanted: Wanted) -> list[Bindin
     call, launch, value = int(Pattern.CALL), int(Pattern.LAUNCH), int(Pattern.VALUE)
     argument, meaningful = int(Pattern.ARGUMENT), top.keys() | local
     is_chain = CHAIN.fullmatch
-    plain_methods, is_plain = methods(), Plains(out).is_plain
     for index, captured in matches:
         if index < call:
             continue  # the outline has read it
@@ -209,8 +206,6 @@ def read_uses(out: Outline, matches: list[Match], wanted: Wanted) -> list[Bindin
         if binds:
             bindings.append(BindingCall(node, owner, binds))
         if key:
-            if kind == "method" and name in plain_methods and is_plain(node, owner, name):
-                continue
             if width:
                 row, column = node.end_point
                 column -= width

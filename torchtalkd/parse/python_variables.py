@@ -17,8 +17,6 @@ from typing import Any, Final, NamedTuple
 
 from tree_sitter import Node
 
-from torchtalkd.parse.plain_places import occurrences
-from torchtalkd.parse.plain_types import unchanging
 from torchtalkd.parse.python_outline import CHAIN, Outline
 
 VARIABLES: Final = "variables"
@@ -29,11 +27,19 @@ _TEXTS: Final = re.compile(
 _WORDS: Final = rb"globals|vars|locals|setattr|exec|eval|modules|__dict__|_getframe|__setattr__"
 _MAKING: Final = re.compile(rb"\b(?:" + _WORDS + rb")\b")
 _CHANGES: Final = re.compile(rb"[ \t]*(?:\.(\w+)[ \t]*\(|\[[^\n]*\][ \t]*[-+|]?=(?!=)|[-+|]=)")
-_GLOBAL: Final = re.compile(rb"\bglobal[ \t]+([^\n#]+)")
+_GLOBAL: Final = re.compile(rb"global[ \t]+([^\n#]+)")
 _LONGEST: Final = 400_000
 """Bytes of a statement, above which what is in it is not looked for."""
 _MOST_LOOKED_AT: Final = 100_000_000
 """Bytes that are gone over for all variables of a file; with more each counts as changed."""
+_WORD: Final = frozenset(bytes((n,)) for n in range(256) if n == 95 or n > 127 or chr(n).isalnum())
+_UNCHANGING: Final = frozenset(
+    name
+    for type_ in (str, bytes, tuple, frozenset, range, int, float, bool, complex)
+    for name in dir(type_)
+    if not name.startswith("_")
+)
+"""The methods of Python's own types whose values stay as they are made."""
 _ASSIGNMENTS: Final = ("assignment", "augmented_assignment")
 _BLOCKS: Final = frozenset(
     (
@@ -108,17 +114,28 @@ def _changed(out: Outline, variables: set[bytes]) -> set[bytes]:
     if len(variables) * len(out.data) > _MOST_LOOKED_AT:
         return set(variables)
     found = {name for name in variables if _is_changed(out.data, name)}
-    for match in _GLOBAL.finditer(out.data):
+    for match in _GLOBAL.finditer(out.data) if b"global" in out.data else ():
         found |= variables.intersection(word.strip() for word in match[1].split(b","))
     return found
 
 
 def _is_changed(data: bytes, name: bytes) -> bool:
-    for at in occurrences(data, name, 0, len(data)):
+    for at in _occurrences(data, name):
         behind = _CHANGES.match(data, at + len(name))
-        if behind is not None and (behind[1] or b"").decode("utf-8", "replace") not in unchanging():
+        if behind is not None and (behind[1] or b"").decode("utf-8", "replace") not in _UNCHANGING:
             return True
     return False
+
+
+def _occurrences(data: bytes, name: bytes) -> Iterator[int]:
+    """Where a name begins, but for attributes of that name."""
+    width = len(name)
+    at = data.find(name)
+    while at >= 0:
+        before, after = data[at - 1 : at], data[at + width : at + width + 1]
+        if before not in _WORD and before != b"." and after not in _WORD:
+            yield at
+        at = data.find(name, at + width)
 
 
 def _statements(out: Outline) -> Iterator[_Statement]:

@@ -23,7 +23,7 @@ from torchtalkd.queries.edges import (
     family_of,
     packet_node,
 )
-from torchtalkd.queries.exact_edges import exact_behind, exact_callees, exact_ends
+from torchtalkd.queries.exact_edges import exact_behind, exact_callees, exact_ends, exact_whole
 from torchtalkd.queries.operator_edges import operator_edges, stub_edges
 from torchtalkd.queries.owners import inside_of
 from torchtalkd.queries.python_edges import bound_functions, python_callees
@@ -78,10 +78,13 @@ def _of_body(view: View, node: FiledDefinition, crowded: bool) -> Iterator[Edge]
     """By each reference, seen from what is around it: a local class is within the function that it is
     written in. What a compiler alone sees, conversions and operators, comes behind."""
     around = {node.id: node}
+    exact_whole(view, node)
     for reference in view.inside(node):
         if reference.fact.kind in CALLS:
             owner = around.get(reference.owner) or view.definition(reference.owner) or node
-            around[owner.id] = owner
+            if owner.id not in around:
+                around[owner.id] = owner
+                exact_whole(view, owner)
             yield from ends(view, reference, owner, crowded=crowded)
     for body in around.values():
         yield from exact_callees(view, body)

@@ -139,11 +139,15 @@ def _of_key(view: View, key: str, crowded: bool) -> Mapping[int, Sequence[_Named
 def _meant(view: View, references: Iterable[FiledReference], crowded: bool) -> Iterator[_Named]:
     """What references lead to, with who is around them."""
     read = view.exact_share().read
-    for reference in references:
-        if reference.fact.kind not in CALLS or reference.file.role == "template":
-            continue
-        if not read and meaning.means_nothing(view, reference):
-            continue
+    meaningful = [
+        reference
+        for reference in references
+        if reference.fact.kind in CALLS
+        and reference.file.role != "template"
+        and (read or not meaning.means_nothing(view, reference))
+    ]
+    view.prepare(reference.owner for reference in meaningful)
+    for reference in meaningful:
         owner = owner_of(view, reference)
         if owner is None or is_target(owner, reference):
             continue

@@ -7,7 +7,7 @@ mean besides is not. A name at which no exact reference stands (a dependent call
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from torchtalkd import keys
@@ -42,9 +42,14 @@ def exact_callees(view: View, body: FiledDefinition) -> Iterator[Edge]:
         elif fact.kind == "call" and stubs.is_stub(view, fact.key):
             # The call operator of the stub's class, at the parenthesis: the stub has edges of its own.
             left.add((fact.line, fact.column + len(fact.name.encode())))
-    for read in view.exact_in(body) or ():
+    for read in sorted(read for several in _tokens(view, body).values() for read in several):
         if (read.line, read.column) not in left:
             yield from _ends(view, read, body)
+
+
+def exact_whole(view: View, body: FiledDefinition) -> None:
+    """Reads all that a body refers to exactly, before each of its names is asked for."""
+    _tokens(view, body)
 
 
 def exact_behind(view: View, line: int, column: int, body: FiledDefinition) -> list[Edge] | None:
@@ -81,7 +86,7 @@ def exact_callers(view: View, node: FiledDefinition) -> Iterator[Edge]:
 def exact_ends(view: View, reference: FiledReference, body: FiledDefinition) -> list[Edge] | None:
     """What a reference that was read by name means exactly; None where no exact one stands at its name."""
     fact = reference.fact
-    tokens = _tokens(view, body)
+    tokens = _tokens_of(view, body, fact.key)
     if not tokens:
         return None
     there = tokens.get((fact.line, keys.last(fact.key)), ())
@@ -93,6 +98,27 @@ def exact_ends(view: View, reference: FiledReference, body: FiledDefinition) -> 
         column = fact.column + len(fact.name.encode())
     found = [one for one in there if one.column == column]
     return [edge for one in found for edge in _ends(view, one, body)] if found else None
+
+
+def _tokens_of(
+    view: View, body: FiledDefinition, key: str
+) -> Mapping[tuple[int, str], Sequence[ExactReference]]:
+    """As `_tokens`, at least those of one key's last component, and calls of objects."""
+    if not view.exact_share().read:
+        return {}
+    whole: dict[int, dict[tuple[int, str], list[ExactReference]]] = view.kept.setdefault("exact_tokens", {})
+    if body.id in whole:
+        return whole[body.id]
+    last = keys.last(key)
+    kept: dict[tuple[int, str], dict[tuple[int, str], list[ExactReference]]] = view.kept.setdefault(
+        "exact_tokens_of", {}
+    )
+    found = kept.get((body.id, last))
+    if found is None:
+        found = kept[body.id, last] = {}
+        for reference in view.exact_named(body, (keys.cpp(last), keys.cpp(members_of.CALL))):
+            found.setdefault((reference.line, keys.cpp_last(reference.name)), []).append(reference)
+    return found
 
 
 def _tokens(view: View, body: FiledDefinition) -> dict[tuple[int, str], list[ExactReference]]:
@@ -136,8 +162,13 @@ def bodies_of(view: View, declared: FiledDefinition) -> list[FiledDefinition]:
 
 
 def _macro_sites(view: View, node: FiledDefinition) -> set[tuple[int, int, int]]:
-    """The uses of the macros whose text names a function, and of those that use these."""
-    found: set[tuple[int, int, int]] = set()
+    """The uses of the macros whose text names a function, and of those that use these. Kept: functions of one
+    last component share them."""
+    kept: dict[str, set[tuple[int, int, int]]] = view.kept.setdefault("macro_sites", {})
+    known = kept.get(node.fact.key)
+    if known is not None:
+        return known
+    found = kept[node.fact.key] = set()
     waiting, seen = [node.fact.key], {node.fact.key}
     while waiting:
         for reference in view.references(waiting.pop()):
@@ -180,9 +211,14 @@ def _ends(view: View, reference: ExactReference, body: FiledDefinition) -> Itera
 
 
 def _overriders(view: View, method: FiledDefinition) -> list[FiledDefinition]:
-    """What overrides a method: where a body was read as a compiler says, else by its name and class."""
+    """What overrides a method: where a body was read as a compiler says, else by its name and class. Kept."""
+    kept: dict[int, list[FiledDefinition]] = view.kept.setdefault("exact_overriders", {})
+    known = kept.get(method.id)
+    if known is not None:
+        return known
     found = {other.id: other for other in view.exact_overriders(method)}
     for other in members_of.overriders(view, method):
         if other.id not in found and view.exact_overridden(other) is None:
             found[other.id] = other
-    return list(found.values())
+    kept[method.id] = list(found.values())
+    return kept[method.id]

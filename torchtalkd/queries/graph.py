@@ -158,7 +158,8 @@ def graph(
 
     `depth` (1 to 5) is of `impact`; with `each_level` also of the other modes, which are one step else.
     `fuzzy_all_levels` goes on through names that may mean many things, at every level. `walk_python`
-    follows Python's callers at each level; a start that is of Python is followed in Python anyway.
+    follows Python's callers at each level, which is done anyway where all starts are of Python, or operators
+    that only Python calls.
     A level behind more than `graph_walk.MOST_PASSED` nodes is left out unless `whole` or fuzzy.
     """
     said = GraphAnswer(func, mode, 0, (), 0, standing(view), view.exact_share())
@@ -169,7 +170,7 @@ def graph(
     starts = [node for _, nodes in meant for node in nodes]
     if not starts:
         return replace(said, nearest=nearest)
-    python = walk_python or all(is_python(node) for node in starts)
+    python = walk_python or all(is_python(node) or _is_called_in_python(view, node) for node in starts)
     levels = depth if mode == "impact" or each_level else 1
     step = down(view) if mode == "calls" else up(view, python=python)
     passed = MOST_NODES if whole or fuzzy_all_levels else MOST_PASSED
@@ -189,6 +190,12 @@ def graph(
         walked=walked.walked,
         python=entries,
     )
+
+
+def _is_called_in_python(view: View, node: FiledDefinition) -> bool:
+    """Whether a node is an operator that no function of C++ is made of: only Python calls it by name."""
+    family = family_of(view, node)
+    return family is not None and not any(entry.fact.kind == "operator" for entry in family.entries)
 
 
 def _wrong(mode: str, depth: int, focus: str) -> str:

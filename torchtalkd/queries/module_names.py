@@ -170,5 +170,6 @@ def spelled_alike(view: View, name: str) -> list[str]:
     choices = dict.fromkeys(map(_last, classes))
     last = name.rpartition(".")[2]
     likest = process.extract(last, list(choices), scorer=fuzz.ratio, limit=MOST, score_cutoff=LEAST_RATIO)
-    found = dict.fromkeys(like for like, _, _ in likest)
+    same = [name for name in choices if name.casefold() == last.casefold()]
+    found = dict.fromkeys((*same, *(like for like, _, _ in likest)))
     return list(dict.fromkeys((*found, *nearest(view, name))))[:MOST]

@@ -6,6 +6,7 @@ answer is ever made of one.
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 from rapidfuzz import fuzz, process
@@ -21,8 +22,10 @@ def nearest(view: View, text: str, limit: int = MOST) -> list[str]:
     """The likest names, best first; a name that differs in case alone comes before all.
 
     Operators are compared one and all; of the other names, too many to be read for this, those
-    that begin with the same two characters, in either case.
+    that begin with the same two characters, in either case. Of a file's path what it defines.
     """
+    if is_path(text):
+        return _names_in(view, text, limit)
     last = text.replace("::", ".").rpartition(".")[2] or text
     found: dict[str, float] = {}
     for name, score in _likest(view.keys("op"), last, limit):
@@ -35,6 +38,31 @@ def nearest(view: View, text: str, limit: int = MOST) -> list[str]:
     # Of a name that exists in a space that answers nothing (an ONNX function's) it is no hint.
     found.pop(text, None)
     return sorted(found, key=lambda name: (-found[name], len(name), name))[:limit]
+
+
+def alike_words(asked: str, names: list[str] | tuple[str, ...]) -> str:
+    """What the names that are suggested for one that does not exist are."""
+    if not is_path(asked):
+        return "spelled alike"
+    return "files of that name" if is_path(names[0]) else "defined in that file"
+
+
+def is_path(text: str) -> bool:
+    """Whether a text is that of a source file's path, or of its end, rather than a name."""
+    return bool(_PATH.fullmatch(text))
+
+
+_PATH: Final = re.compile(r"[\w./+-]+\.(?:c|cc|cpp|cu|cuh|h|hpp|m|mm|metal|py|pyi|yaml)")
+_NAMED: Final = ("function", "kernel", "structured_impl", "class", "stub")
+
+
+def _names_in(view: View, path: str, limit: int) -> list[str]:
+    """What the file at a path defines for others, in the order of the text; paths, where several end so."""
+    files = [file for file in view.files() if file.path == path or file.path.endswith(f"/{path}")]
+    if len(files) != 1:
+        return [file.path for file in files[:limit]]
+    found = (d.fact for d in view.kinds_in(files[0], _NAMED))
+    return list(dict.fromkeys(f.name for f in found if not (f.local or f.declares)))[:limit]
 
 
 _OPERATOR_BONUS: Final = 3.0

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from torchtalkd import keys
@@ -14,6 +14,7 @@ from torchtalkd.facts import FiledDefinition
 from torchtalkd.link import library_blocks, operators, stubs
 from torchtalkd.link.generated_names import generated
 from torchtalkd.link.operators import Family
+from torchtalkd.link.pieces import Work, derive, derived
 from torchtalkd.link.registered_by_hand import ByHand, registered_by_hand
 from torchtalkd.link.source import Link
 from torchtalkd.link.tensor_methods import method_of_tensor
@@ -73,8 +74,16 @@ def _named_stub(view: View, written: str) -> str:
     return ""
 
 
-def metas(view: View, entry: FiledDefinition) -> Iterator[FiledDefinition]:
-    """The meta functions of an overload's structured group."""
+def metas(view: View, entry: FiledDefinition) -> Sequence[FiledDefinition]:
+    """The meta functions of an overload's structured group. Kept with the view."""
+    kept: dict[int, list[FiledDefinition]] = view.kept.setdefault("metas", {})
+    found = kept.get(entry.id)
+    if found is None:
+        found = kept[entry.id] = list(_metas(view, entry))
+    return found
+
+
+def _metas(view: View, entry: FiledDefinition) -> Iterator[FiledDefinition]:
     out = operators.delegate(view, entry)
     functional = operators.functional(view, out) if out is not None else None
     if functional is not None:
@@ -191,19 +200,22 @@ def formula_users(view: View, family: Family) -> Iterator[Edge]:
         yield from _formula_users(view).get(node.id, ())
 
 
-def prepare_formulas(view: View) -> None:
-    """Reads the formulas of all derivatives, before somebody asks who calls an operator."""
-    _formula_users(view)
+def prepare_formulas(view: View) -> Iterator[None]:
+    """Reads the formulas of all derivatives, before somebody asks who calls an operator, in pieces."""
+    return derive(view, "formula_users", _users_of_formulas)
 
 
 def _formula_users(view: View) -> dict[int, list[Edge]]:
     """The id of an operator's node → the edges from the operators whose formulas call it."""
-    kept: dict[int, list[Edge]] | None = view.kept.get("formula_users")
-    if kept is None:
-        kept = view.kept["formula_users"] = {}
-        for derivative in view.definitions_of_kind("derivative"):
-            user = packet_node(view, str(keys.operator_name(derivative.fact.name)._replace(overload="")))
-            for edge in formula_edges(view, derivative) if user is not None else ():
-                if user is not None and edge.other.fact.kind in ("operator", "schema"):
-                    kept.setdefault(edge.other.id, []).append(edge._replace(other=user))
-    return kept
+    return derived(view, "formula_users", _users_of_formulas)
+
+
+def _users_of_formulas(view: View) -> Work[dict[int, list[Edge]]]:
+    found: dict[int, list[Edge]] = {}
+    for derivative in view.definitions_of_kind("derivative"):
+        yield
+        user = packet_node(view, str(keys.operator_name(derivative.fact.name)._replace(overload="")))
+        for edge in formula_edges(view, derivative) if user is not None else ():
+            if user is not None and edge.other.fact.kind in ("operator", "schema"):
+                found.setdefault(edge.other.id, []).append(edge._replace(other=user))
+    return found

@@ -82,7 +82,5 @@ def _bindings(view: View, reference: FiledReference) -> list[FiledDefinition]:
     kept: dict[int, list[FiledDefinition]] = view.kept.setdefault("bindings_in", {})
     found = kept.get(reference.file.id)
     if found is None:
-        found = kept[reference.file.id] = [
-            d for d in view.definitions_in(reference.file) if d.fact.kind in _BINDS
-        ]
+        found = kept[reference.file.id] = view.kinds_in(reference.file, _BINDS)
     return found

@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from functools import partial
 from itertools import accumulate
 from typing import Final, Literal, TypeAlias, get_args
 
@@ -12,6 +13,7 @@ from torchtalkd import keys
 from torchtalkd.facts import FiledDefinition
 from torchtalkd.link import dispatch_keys as dispatch_keys_
 from torchtalkd.link import operators, registries, targets
+from torchtalkd.link.pieces import Work, derive, derived
 from torchtalkd.queries import external, spelling, trace_names, trace_registry
 from torchtalkd.queries.answers import Answer, Item, Subject, standing
 from torchtalkd.queries.collect import place_of
@@ -63,7 +65,8 @@ def dispatch_keys(view: View) -> list[str]:
     """The dispatch keys that something is registered under: backends first, then by name."""
     known: list[str] | None = view.kept.get("dispatch_keys")
     if known is None:
-        present = view.dispatch_keys()
+        # What a script passes in a variable is registered under no key that its text says.
+        present = {key for key in view.dispatch_keys() if key[0].isupper()}
         backends = [key for key in view.rules.backends if key in present]
         known = view.kept["dispatch_keys"] = [*backends, *sorted(present - set(backends))]
     return known
@@ -88,20 +91,39 @@ def _names(view: View, text: str, spaces: Iterable[str]) -> dict[str, list[str]]
     return found
 
 
-def _folded(view: View, space: str) -> tuple[str, list[int], list[str]]:
+_Folded: TypeAlias = tuple[str, list[int], list[str]]
+
+
+def _folded(view: View, space: str) -> _Folded:
     """All names of a space: folded, one a line, in one text; where each begins in it; as written.
 
     One search through one text takes a tenth of a look at each of 70,000 names.
     """
-    known: tuple[str, list[int], list[str]] | None = view.kept_of_names.get((space, "folded"))
-    if known is None:
+    return derived(view, (space, "folded"), partial(_folding, space=space), view.kept_of_names)
+
+
+def prepare(view: View) -> Iterator[None]:
+    """Reads the names that are searched, before somebody does, in pieces."""
+    for space in ("op", "py", "cpp"):
+        yield
+        yield from derive(view, (space, "folded"), partial(_folding, space=space), view.kept_of_names)
+
+
+def _folding(view: View, space: str) -> Work[_Folded]:
+    if space == _PYTHON:
         # Of Python only what is bound counts here: one name in twenty.
-        found = sorted(view.keys_of_kind("python_binding")) if space == _PYTHON else view.keys(space)
-        names = [keys.last(key) for key in found]
-        folded = [name.casefold() + "\n" for name in names]
-        starts = list(accumulate(map(len, folded), initial=0))[:-1]
-        known = view.kept_of_names[space, "folded"] = ("".join(folded), starts, names)
-    return known
+        bound: set[str] = set()
+        for some in view.keys_in_pieces("python_binding"):
+            bound |= some
+            yield
+        found = sorted(bound)
+    else:
+        found = view.keys(space)
+        yield
+    names = [keys.last(key) for key in found]
+    folded = [name.casefold() + "\n" for name in names]
+    starts = list(accumulate(map(len, folded), initial=0))[:-1]
+    return "".join(folded), starts, names
 
 
 def _closeness(name: str, wanted: str) -> tuple[int, int, str]:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterator
+
 from torchtalkd.queries.answers import StatusAnswer, standing
 from torchtalkd.queries.exact_standing import exact_standing
 from torchtalkd.queries.external import external
@@ -9,6 +12,16 @@ from torchtalkd.store.view import View
 
 SAMPLES = 20
 """Problems that are shown as they are; the rest is a number."""
+
+
+def prepare(view: View) -> Iterator[None]:
+    """Counts what there is, before somebody asks, in pieces."""
+    if "counts" not in view.kept:
+        found: Counter[str] = Counter()
+        for some in view.counts_in_pieces():
+            found.update(some)
+            yield
+        view.kept["counts"] = dict(found)
 
 
 def status(view: View) -> StatusAnswer:

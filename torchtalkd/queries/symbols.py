@@ -110,6 +110,15 @@ def _in_order(text: str, name: str) -> bool:
     return all(letter in letters for letter in text)
 
 
+def prepare(view: View) -> Iterator[None]:
+    """Reads the names that are looked through, before somebody does, in pieces."""
+    for space in map(keys.space, SPACES):
+        view.keys(space)
+        yield
+        _names(view, space)
+        yield
+
+
 def _names(view: View, space: str) -> tuple[str, list[int], list[str]]:
     """The names of a space as one text in lower case, where each begins, and the names."""
     known: tuple[str, list[int], list[str]] | None = view.kept_of_names.get((space, "symbols"))

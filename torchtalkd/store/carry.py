@@ -4,16 +4,16 @@ After a save one file of ten thousand is another; a view that begins with what i
 read answers the next question as quickly as the last one. Facts are owned by files, so what must be
 read again is known: the rows of changed files, and the keys that stand, or stood, in them. What
 queries derive is forgotten, except where no file changed (a revision that only a compiler's reading made),
-and except what comes of one space alone, of its names or of its definitions,
-where nothing of that has changed. The tests are in
-`tests/test_carry.py`, which compares everything that is carried with what a fresh view reads.
+except what comes of one space alone, of its names or of its definitions, where nothing of that has changed,
+and except what comes of Python files alone, or of none of these, where only others have changed. The tests
+are in `tests/test_carry.py`, which compares everything that is carried with what a fresh view reads.
 """
 
 from __future__ import annotations
 
 import sqlite3
 from bisect import bisect_left
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from itertools import chain
 from typing import Any, Final
 
@@ -26,8 +26,13 @@ MOST_KEYS: Final = 200_000
 """Keys that a view has looked up, beyond which it begins anew: names that nobody asks for any more would
 be carried for ever."""
 
-_OF_A_REVISION: Final = frozenset({"overlaid", "mcp_status"})
-"""What is kept with a view and says which it is of; so does what begins with `exact`."""
+_OF_A_REVISION: Final = frozenset({"overlaid", "mcp_status", "begun", "warm"})
+"""What is kept with a view and says which it is of, or still reads it; so does what begins with `exact`."""
+
+_OF_INCLUDES: Final = ("taken_in", "file_bits")
+"""What is derived from which files there are, and from what those that are not Python include."""
+_OF_PYTHON: Final = "tests_over_"
+"""How the names begin of what is derived from Python files alone."""
 
 _SAME = ("birth", "harness", "fingerprint", "rules")
 """Values of the meta table on which what is read may depend; `birth` is another for each first build."""
@@ -61,13 +66,8 @@ def carry(former: Any, view: Any) -> bool:
     }
     for name in ("_packed", "_scopes", "_in_file"):
         setattr(view, name, {n: found for n, found in getattr(former, name).items() if n not in changed})
-    if not changed:
-        # Only what a compiler read is more.
-        view.kept = {
-            name: value
-            for name, value in former.kept.items()
-            if name not in _OF_A_REVISION and not name.startswith("exact")
-        }
+    is_true = _still_true(_languages(former, changed), _languages(view, changed))
+    view.kept = {name: value for name, value in former.kept.items() if is_true(name)}
     moved = _carry_keys(former, view, moving)
     view.kept_of_names = {
         asked: value for asked, value in former.kept_of_names.items() if asked[0] not in moved
@@ -77,6 +77,26 @@ def carry(former: Any, view: Any) -> bool:
         asked: value for asked, value in former.kept_of_definitions.items() if asked[0] not in spaces
     }
     return True
+
+
+def _languages(view: Any, changed: Iterable[int]) -> list[str]:
+    """The language of each changed file in a view, '' where it is not there."""
+    found = (
+        view._db.execute("SELECT language FROM file WHERE id = ?", (number,)).fetchone() for number in changed
+    )
+    return [str(row[0]) if row else "" for row in found]
+
+
+def _still_true(before: list[str], after: list[str]) -> Callable[[str], bool]:
+    """What of the kept values the changed files, by their languages before and after, leave as it is."""
+    if not before:
+        # Only what a compiler read is more.
+        return lambda name: name not in _OF_A_REVISION and not name.startswith("exact")
+    if {*before, *after} == {"python"}:
+        return lambda name: name in _OF_INCLUDES
+    if "python" not in {*before, *after}:
+        return lambda name: name.startswith(_OF_PYTHON)
+    return lambda name: False
 
 
 def _changed(former: Any, view: Any) -> set[int] | None:

@@ -15,12 +15,12 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple, cast
 
 from torchtalkd.facts import EXACT_KINDS, ExactReference, ExactShare, File, FiledDefinition
-from torchtalkd.store import rows, selects
+from torchtalkd.store import rows
+from torchtalkd.store.exact_bodies import BODY, Body, ExactBodies
 from torchtalkd.store.exact_rows import OUTSIDE, mask, sites
 
 EXACT_TOTAL = "exact_total"
 """Value of the meta table: how many files have bodies for a compiler to read."""
-_BODY = "SELECT id, key, name, signature, digest, nth, same, usr, line FROM exact_body"
 _REFERENCE = "SELECT body, usr, key, name, file, line, sites FROM exact_reference"
 
 
@@ -42,22 +42,6 @@ class _Unit(NamedTuple):
     valid: bool
 
 
-class _Body(NamedTuple):
-    id: int
-    key: str
-    name: str
-    signature: str
-    digest: int
-    nth: int
-    same: int
-    usr: int
-    line: int
-
-    @property
-    def file(self) -> int:
-        return self.id >> rows.ID_BITS
-
-
 class _Reference(NamedTuple):
     body: int
     usr: int
@@ -68,7 +52,7 @@ class _Reference(NamedTuple):
     sites: bytes
 
 
-class ExactFacts:
+class ExactFacts(ExactBodies):
     """The part of a View that answers from exact readings."""
 
     _db: sqlite3.Connection
@@ -88,6 +72,12 @@ class ExactFacts:
         there = self._rows_in(definition)
         if there is None:
             return None
+        return tuple(sorted({one for row in there for one in self._placed_sites(row, definition)}))
+
+    def exact_named(self, definition: FiledDefinition, names: tuple[str, ...]) -> tuple[ExactReference, ...]:
+        """Of what `exact_in` says that which leads to something under one of some keys; nothing where that is
+        None. Who asks many bodies for one name need not read all that each of them refers to."""
+        there = self._rows_in(definition, names) or ()
         return tuple(sorted({one for row in there for one in self._placed_sites(row, definition)}))
 
     def exact_overridden(self, definition: FiledDefinition) -> tuple[FiledDefinition, ...] | None:
@@ -207,14 +197,6 @@ class ExactFacts:
         found = self._db.execute("SELECT value FROM meta WHERE name = ?", (name,)).fetchone()
         return str(found[0]) if found else ""
 
-    def _with_key(self, number: int, key: str) -> list[FiledDefinition]:
-        """The definitions of a file with a key, in the order of their ordinals."""
-        between = rows.ids_of(number)
-        asked = self._db.execute(
-            f"{selects.DEFINITION} WHERE key = ? AND id BETWEEN ? AND ? ORDER BY id", (key, *between)
-        )
-        return [FiledDefinition(row[0], self.file_of(row[0]), rows.definition(row)) for row in asked]
-
     # -- validity
 
     def _exact_unit(self, number: int) -> _Unit:
@@ -248,59 +230,17 @@ class ExactFacts:
             known[revision] = mask(number for (number,) in asked) | hidden
         return known[revision]
 
-    # -- bodies and definitions
-
-    def _body(self, body_id: int) -> _Body:
-        known: dict[int, _Body] = self.kept.setdefault("exact_bodies", {})
-        if body_id not in known:
-            row = self._source._db.execute(f"{_BODY} WHERE id = ?", (body_id,)).fetchone()
-            known[body_id] = _Body(*row)
-        return known[body_id]
-
-    def _bodies_of(self, definition: FiledDefinition) -> Iterator[_Body]:
-        """The bodies that were read of a definition; of an older text, too, where it is certain that these
-        are the same function."""
-        known: dict[int, dict[str, list[_Body]]] = self.kept.setdefault("exact_bodies_of", {})
-        number = definition.file.id
-        if number not in known:
-            of_file = known[number] = {}
-            asked = self._source._db.execute(f"{_BODY} WHERE id BETWEEN ? AND ?", rows.ids_of(number))
-            for body in (_Body(*row) for row in asked.fetchall()):
-                of_file.setdefault(body.key, []).append(body)
-        for body in known[number].get(definition.fact.key, ()):
-            current = self._current(body)
-            if current is not None and current.id == definition.id:
-                yield body
-
-    def _current(self, body: _Body, *, strict: bool = False) -> FiledDefinition | None:
-        """The definition whose body it is now; `strict`: only if its lines are as they were read. Of
-        several with the same lines the one that was meant, as long as none came or went."""
-        known: dict[tuple[int, bool], FiledDefinition | None] = self.kept.setdefault("exact_current", {})
-        asked = (body.id, strict)
-        if asked not in known:
-            there = self._with_key(body.file, body.key)
-            same = [d for d in there if d.fact.body == body.digest and body.digest]
-            if same:
-                found = same[body.nth] if len(same) == body.same else None
-            elif strict:
-                found = None
-            else:
-                what = (body.name, body.signature)
-                named = [d for d in there if (d.fact.name, d.fact.signature) == what and not d.fact.declares]
-                found = named[0] if len(named) == 1 else None
-            known[asked] = found
-        return known[asked]
-
     # -- references and targets
 
-    def _rows_in(self, definition: FiledDefinition) -> list[_Reference] | None:
-        """The rows of a body; None where no exact reading of its text is there."""
+    def _rows_in(self, definition: FiledDefinition, names: tuple[str, ...] = ()) -> list[_Reference] | None:
+        """The rows of a body, or those with some keys; None where no exact reading of its text is there."""
         if not definition.fact.body or not self._exact_unit(definition.file.id).valid:
             return None
-        bodies = [body for body in self._bodies_of(definition) if body.digest == definition.fact.body]
+        bodies = self._own_bodies(definition)
         if not bodies:
             return None
-        return [row for body in bodies for row in self._references("body = ? ORDER BY id", body.id)]
+        which = f"body = ? AND key IN ({','.join('?' * len(names))})" if names else "body = ?"
+        return [row for body in bodies for row in self._references(f"{which} ORDER BY id", body.id, *names)]
 
     def _references(self, where: str, *values: object) -> Iterator[_Reference]:
         for row in self._source._db.execute(f"{_REFERENCE} WHERE {where}", values).fetchall():
@@ -346,9 +286,9 @@ class ExactFacts:
         return known[asked]
 
     def _defined(self, row: _Reference) -> FiledDefinition | None:
-        asked = self._source._db.execute(f"{_BODY} WHERE usr = ?", (row.usr,)).fetchall()
+        asked = self._source._db.execute(f"{BODY} WHERE usr = ?", (row.usr,)).fetchall()
         found = {}
-        for body in (_Body(*each) for each in asked):
+        for body in (Body(*each) for each in asked):
             current = self._current(body)
             if current is not None:
                 found[current.id] = current

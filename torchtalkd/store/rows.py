@@ -83,6 +83,10 @@ def pack(file_id: int, facts: FileFacts) -> Rows:
     return Rows(definitions, targets[:LAST_ORDINAL], references[:LAST_ORDINAL], problems)
 
 
+_DECODED = json.JSONDecoder().raw_decode
+"""What we wrote ourselves has no space around it, for which `json.loads` looks each time."""
+
+
 def definition(row: tuple[Any, ...]) -> Definition:
     """The Definition of a full `definition` row."""
     flags = row[8]
@@ -100,7 +104,7 @@ def definition(row: tuple[Any, ...]) -> Definition:
         row[10],
         row[11],
         row[12],
-        json.loads(row[13]) if row[13] else None,
+        _DECODED(row[13])[0] if row[13] else None,
         row[14],
     )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from torchtalkd.store.rows import ID_BITS
 
@@ -21,6 +21,10 @@ DECORATORS = f"""SELECT json_extract(detail, '$.decorators') FROM file CROSS JOI
 _INDEXED_KINDS = ("operator", "schema", "derivative", "stub", "stub_kernel", "library", "kernel", "registry")
 _INDEXED = "kind IN ('operator','schema','derivative','stub','stub_kernel','library','kernel','registry')"
 """As in indexes.sql, word for word: only so SQLite uses the index."""
+IN_LIBRARY = '%"library":"_%'
+"""Of the detail of a macro's use: it stands in a library block."""
+MAKING = '%"makes":%'
+"""Of the detail of a macro: it makes definitions in the files that use it."""
 _CLASS = "kind IN ('base','holds')"
 """As in indexes.sql, word for word."""
 IMPORTING = """owner IN (SELECT id FROM definition WHERE kind = 'alias' AND detail LIKE '%"import":true%')"""
@@ -33,6 +37,11 @@ def of_kind(kind: str) -> str:
         # All tests have keys of one space, which are together in an index.
         return "kind = ? AND key >= 'test:' AND key < 'test;'"
     return f"kind = ? AND {_INDEXED}" if kind in _INDEXED_KINDS else "kind = ?"
+
+
+def in_file_of_kinds(kinds: Collection[str]) -> str:
+    """That a definition is one of a file's, whose first and last id are given, and of the kinds given."""
+    return f"id BETWEEN ? AND ? AND kind IN ({','.join('?' * len(kinds))}) ORDER BY id"
 
 
 def sites_of_kind(key: str, kind: str) -> tuple[str, tuple[str, str]]:

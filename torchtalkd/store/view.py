@@ -17,13 +17,14 @@ from torchtalkd.facts import File, FiledDefinition, FiledReference, Problem, Ref
 from torchtalkd.store import rows, selects
 from torchtalkd.store.exact_view import ExactFacts
 from torchtalkd.store.include_lines import IncludeLines
+from torchtalkd.store.outlines import Outlines
 from torchtalkd.store.rules import rules_of
 from torchtalkd.store.sites import Packed, by_line, in_order, packed, read_sites, unpacked, within
 
 __all__ = ["File", "FiledDefinition", "FiledReference", "View"]
 
 
-class View(ExactFacts, IncludeLines):
+class View(ExactFacts, IncludeLines, Outlines):
     """The facts of one revision. Cheap to make; use as a context manager or `close()` it.
 
     What was read is kept for the view's life: most questions pass through the same few files.
@@ -85,7 +86,8 @@ class View(ExactFacts, IncludeLines):
 
     def counts(self) -> dict[str, int]:
         """How many definitions there are of each kind, how many files and problems."""
-        found = dict(self._db.execute("SELECT kind, count(*) FROM definition GROUP BY kind"))
+        known: dict[str, int] | None = self.kept.get("counts")
+        found = dict(known or self._db.execute("SELECT kind, count(*) FROM definition GROUP BY kind"))
         for table in ("file", "problem"):
             (found[f"{table}s"],) = self._db.execute(f"SELECT count(*) FROM {table}").fetchone()
         return found
@@ -261,11 +263,11 @@ class View(ExactFacts, IncludeLines):
 
     def library_uses(self) -> list[FiledDefinition]:
         """The macro uses that stand in a library block. Reads all macro uses."""
-        return self._macros("macro_use", '%"library":"_%')
+        return self._macros("macro_use", selects.IN_LIBRARY)
 
     def making_macros(self) -> list[FiledDefinition]:
         """The macros that make definitions in the files that use them. Reads all macros."""
-        return self._macros("macro", '%"makes":%')
+        return self._macros("macro", selects.MAKING)
 
     def dispatch_keys(self) -> frozenset[str]:
         """All dispatch keys that something is registered under. Reads the registrations' rows."""

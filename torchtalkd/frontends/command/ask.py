@@ -100,7 +100,7 @@ def told(answer: Any, arguments: Namespace) -> Told:
     whole = False
     if arguments.command == "trace":
         whole = bool(arguments.all or arguments.limit)
-        if arguments.limit and not arguments.all:
+        if arguments.limit:
             answer = replace(answer, items=answer.items[: arguments.limit])
     if answer.error:
         return Told("", f"torchtalkd: {as_text(answer)}\n", 2)

@@ -45,5 +45,3 @@ COMMANDS = {
     "untrust": ("Take that back; what was generated goes", untrust),
 }
 """Command → what it does, and what adds its arguments."""
-PLACES = dict.fromkeys(COMMANDS, "trusting")
-"""Command → its module."""

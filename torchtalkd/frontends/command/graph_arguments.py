@@ -5,6 +5,8 @@ from __future__ import annotations
 from argparse import ArgumentParser
 from collections.abc import Callable
 
+from torchtalkd.frontends.command.shared_arguments import positive
+
 
 def graph(parser: ArgumentParser, text: Callable[[str], str]) -> None:
     """Those of `graph`."""
@@ -27,7 +29,7 @@ def graph(parser: ArgumentParser, text: Callable[[str], str]) -> None:
         ("all", "every line"),
     ):
         parser.add_argument(f"--{flag}", action="store_true", help=what)
-    parser.add_argument("--limit", type=int, default=0, metavar="N", help="at most N lines")
+    parser.add_argument("--limit", type=positive, default=0, metavar="N", help="at most N lines")
 
 
 COMMANDS = {"graph": ("Show who calls a name, what it calls, what breaks if it changes", graph)}

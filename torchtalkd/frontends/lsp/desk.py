@@ -23,7 +23,6 @@ from torchtalkd.frontends.lsp.settings import Settings
 from torchtalkd.queries.answers import Answer, Item, Subject, standing
 from torchtalkd.queries.at import at
 from torchtalkd.queries.meant import Meant
-from torchtalkd.queries.warm import WARM
 from torchtalkd.store.overlaid import overlaid
 from torchtalkd.store.view import View
 
@@ -108,15 +107,7 @@ class Desk:
             return None
         self.folders[uri] = found
         self._place_anew()
-        self.start(self._warm(found))
         return found
-
-    async def _warm(self, root: OpenRoot) -> None:
-        for step in WARM:
-            try:
-                await root.handle.ask(step, 0.0)
-            except NotReady:
-                return
 
     async def roots(self) -> list[OpenRoot]:
         """The roots of all folders, each once; the configured one where there are none."""

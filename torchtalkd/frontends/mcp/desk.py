@@ -17,6 +17,7 @@ from torchtalkd.frontends.mcp.replies import Asked
 from torchtalkd.frontends.mcp.standalone import OWN, Own
 from torchtalkd.frontends.mcp.standing import Known
 from torchtalkd.frontends.mcp.tools import OLDER, SETS, TOOLS
+from torchtalkd.frontends.standing_text import standing_words
 from torchtalkd.frontends.text import not_settled
 from torchtalkd.queries import across
 from torchtalkd.queries.answers import Answer, StatusAnswer
@@ -131,7 +132,9 @@ class Desk:
         certainty = "" if failed else own.certainty(answer)
         whole, extract = (_with(text, certainty) for text in own.text(answer))
         if failed and not answer.error:
-            whole, extract = f"{own.absent}: {whole}", ""
+            first, newline, rest = whole.partition("\n")
+            said = " · ".join((f"{own.absent}: {first}", *standing_words(answer.standing)))
+            whole, extract = f"{said}{newline}{rest}", ""
         ways = own.ways(answer, call.given)
         return Said(replies.reply(whole, notes, call.asked, ways, extract=extract), failed)
 

@@ -6,7 +6,8 @@ is on further pages (`paging`). Errors begin with phrases that existing instruct
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+import re
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
 from torchtalkd.frontends.mcp import paging
@@ -14,6 +15,7 @@ from torchtalkd.frontends.mcp.calls import Call, Way, served, to
 from torchtalkd.frontends.mcp.tools import MOST_MATCHES, SETS
 from torchtalkd.frontends.text import as_text, printable
 from torchtalkd.queries.answers import Answer
+from torchtalkd.queries.nearest import is_path
 
 MOST_BYTES: Final = 9_990
 MOST_LINES: Final = 254
@@ -56,7 +58,7 @@ def search_text(answer: Answer, notes: Sequence[str], limit: int, asked: Asked |
     if answer.error:
         return reply(as_text(answer), notes, asked, ())
     if not answer.found:
-        return reply(as_text(answer), notes, asked, [to("what is indexed", "get_status")])
+        return reply(as_text(answer), notes, asked, _elsewhere(answer))
     ways = []
     if answer.shown < answer.total and limit < MOST_MATCHES:
         most = min(MOST_MATCHES, max(limit * 4, 40))
@@ -146,11 +148,30 @@ def _fitted(head: list[str], lines: list[str], tail: list[str]) -> str:
     return "\n".join([*head, *lines, *tail])
 
 
+def _elsewhere(answer: Answer) -> Iterator[Way]:
+    """What to try where no name contains the text."""
+    # A star stands for nothing here; what is between two may.
+    pieces = [piece for piece in _WILD.split(answer.query) if piece]
+    if pieces and pieces != [answer.query]:
+        yield to("the text alone, without wildcards", "search", query=max(pieces, key=len)[:80])
+    elif answer.focus == "bindings":
+        yield to("kernels and functions behind operators", "search", query=answer.query[:80], mode="kernels")
+    yield to("what is indexed", "get_status")
+
+
+_WILD: Final = re.compile(r"[*?%^$\s]+")
+
+
 def _instead(answer: Answer) -> list[Way]:
     """What to try where nothing has the name."""
     if answer.error:
         return []
-    ways = [to("trace the likest", "trace", func=answer.nearest[0])] if answer.nearest else []
+    path = is_path(answer.query)
+    likest = "the first thing in that file" if path else "trace the likest"
+    ways = [to(likest, "trace", func=answer.nearest[0])] if answer.nearest else []
+    if path:
+        stem = answer.query.rpartition("/")[2].partition(".")[0]
+        return [*ways, to("names that contain the file's", "search", query=stem[:80])]
     last = answer.query.replace("::", ".").rpartition(".")[2] or answer.query
     return [*ways, to("names that contain it", "search", query=last[:80])]
 

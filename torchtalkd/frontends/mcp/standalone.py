@@ -20,6 +20,7 @@ from torchtalkd.frontends.tests_text import tests_text
 from torchtalkd.queries.affected import AffectedAnswer, affected
 from torchtalkd.queries.graph import GraphAnswer, graph
 from torchtalkd.queries.modules import ModulesAnswer, modules
+from torchtalkd.queries.nearest import is_path
 from torchtalkd.queries.tests import TestsAnswer, tests
 from torchtalkd.store.view import View
 
@@ -92,8 +93,10 @@ def _graph_ways(answer: GraphAnswer, given: Given) -> Iterator[Way]:
                 if node.level == 1 and node.kind in _BODIES:
                     yield to("what its implementation calls", "graph", func=node.name, mode="calls")
                     break
-        yield to("the kernel of each backend", "trace", func=func, focus="dispatch")
-    elif answer.depth < 5 and not answer.stopped:
+            yield to("the kernel of each backend", "trace", func=func, focus="dispatch")
+        else:
+            yield to("who calls it", "graph", func=func, mode="callers")
+    elif answer.depth < 5 and not answer.stopped and any(n.level == answer.depth for n in answer.nodes):
         yield to("one level more", "graph", func=func, mode="impact", depth=answer.depth + 1, focus="full")
     if answer.mode != "calls":
         yield to("the tests that reach it", "affected", funcs=func)
@@ -148,6 +151,8 @@ def _sure(doubtful: int) -> str:
 
 
 def _last(name: str) -> str:
+    if is_path(name):
+        return name.rpartition("/")[2].partition(".")[0][:80]
     return (name.replace("::", ".").rpartition(".")[2] or name)[:80]
 
 
