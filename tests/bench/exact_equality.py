@@ -5,7 +5,8 @@
 `DIR` is the folder of an index whose headers were generated; precompiled headers that are missing are made
 there. Each sampled unit is read both ways. What is compared are the resolved references, by enclosing
 function, place, kind and target (its name, its digest and its place). Each difference is listed. CPU times
-are printed, too. Then the index is asked for each function and each edge within the tree that the plain
+are printed, too; units that lack a header are counted apart, as each way recovers from the errors of that in
+its own manner. Then the index is asked for each function and each edge within the tree that the plain
 parses show: what it lacks is listed.
 """
 
@@ -16,6 +17,7 @@ import random
 import re
 import statistics
 import time
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -129,24 +131,27 @@ def _both(pool: Pool, now: Known, folder: Path, sample: list[str]) -> tuple[Answ
 
 
 def _compare(sample: list[str], shared: Answers, plain: Answers) -> None:
-    total = missing = extra = 0
+    counts: dict[bool, Counter[str]] = {False: Counter(), True: Counter()}
     for path in sample:
         one, other = shared[path], plain[path]
         if "failed" in one or "failed" in other:
             print(f"  {path}: {one.get('failed', '')} {other.get('failed', '')}")
             continue
         mine, theirs = (set(_references(unit_of(answer["units"][0]))) for answer in (one, other))
-        total += len(theirs)
-        missing += len(theirs - mine)
-        extra += len(mine - theirs)
+        lacks = any(error[3] for error in other["errors"])
+        counts[lacks].update(units=1, total=len(theirs), missing=len(theirs - mine), extra=len(mine - theirs))
         for word, some in (("missing", theirs - mine), ("extra", mine - theirs)):
             for reference in sorted(some)[:20]:
                 print(f"  {path}: {word} {reference}")
         errors = [len([e for e in answer["errors"] if not e[3]]) for answer in (one, other)]
         if errors[0] != errors[1]:
             print(f"  {path}: {errors[0]} errors, {errors[1]} when read plainly")
-    share = 100 * (total - missing - extra) / max(1, total)
-    print(f"{total} references: {missing} missing, {extra} extra; {share:.3f} % equal")
+    for lacks, found in counts.items():
+        share = 100 * (1 - (found["missing"] + found["extra"]) / max(1, found["total"]))
+        print(
+            f"{found['units']} units {'with' if lacks else 'without'} a missing header, {found['total']}"
+            f" references: {found['missing']} missing, {found['extra']} extra; {share:.3f} % equal"
+        )
     for word, answers in (("with precompiled headers", shared), ("plainly", plain)):
         seconds = sorted(answers[path].get("seconds", 0.0) for path in sample)
         peak = max(answers[path].get("peak", 0) for path in sample) // 1024
