@@ -70,7 +70,8 @@ class ExactResult:
     cuda: float = 0.0
     """Of these, for units of CUDA."""
     peaks: dict[str, int] = field(default_factory=dict)
-    """Kilobytes of memory that a task took at most, by its kind: unit, plain, headers, precompile."""
+    """Kilobytes of memory that a task took at most, by its kind: unit, headers, precompile; plain is what was
+    read once more."""
 
 
 class ExactReading:
@@ -272,7 +273,7 @@ class ExactReading:
     def _done(self, task: Task, answer: dict[str, Any]) -> None:
         subject: Subject = task.subject
         self.result.cpu += answer.get("seconds", 0.0)
-        kind = "plain" if answer.get("plain") else subject.kind
+        kind = "plain" if answer.get("plain") or subject.again else subject.kind
         self.result.peaks[kind] = max(self.result.peaks.get(kind, 0), answer.get("peak", 0))
         if subject.kind == "precompile":
             self._precompiled(subject, answer)
