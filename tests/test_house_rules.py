@@ -32,6 +32,7 @@ MAY_IMPORT: Mapping[str, str] = {
     "columns": "",
     "run_folder": "",
     "own_process": "run_folder",
+    "free_memory": "",
     "wire": "own_process run_folder",
     "config": "",
     "keys": "facts",
@@ -45,7 +46,7 @@ MAY_IMPORT: Mapping[str, str] = {
     "link": "facts keys codegen spots",
     "store": "facts overlay readings",
     "watch": "changes",
-    "engine": "changes facts keys own_process readings conventions parse compilation store vcs",
+    "engine": "changes facts free_memory keys own_process readings conventions parse compilation store vcs",
     "snapshots": "facts store vcs",
     # What a tree holds whoever reads it: no index takes part, so it sees what the parsers miss. Its
     # values are what `queries.verify` compares a view with.

@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import gc
 import os
-import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -22,6 +21,7 @@ from torchtalkd.conventions import ManifestError
 from torchtalkd.daemon import watching
 from torchtalkd.daemon.keepers import Keepers
 from torchtalkd.daemon.tree import PATIENCE, Tree
+from torchtalkd.free_memory import give_back
 from torchtalkd.frontends.host import NotReady, RootState
 from torchtalkd.queries.answers import Answer
 from torchtalkd.queries.others import NONE, Other, Others
@@ -260,7 +260,7 @@ class Host:
             tree.rest()
         await (self.keepers.ready() if sessions else self.keepers.end_idle())
         gc.collect()
-        _trim()
+        give_back()
 
     async def close(self) -> None:
         """Ends what runs; nothing that was read is lost."""
@@ -313,16 +313,3 @@ class Host:
                 # A client that still holds it can go on asking: then it is opened again.
                 tree.close()
                 del self._trees[key]
-
-
-def _trim() -> None:
-    """Gives free memory back to the system, where the C library has a way to (glibc)."""
-    if not sys.platform.startswith("linux"):
-        return
-    import ctypes
-
-    try:
-        ctypes.CDLL(None).malloc_trim(0)
-    except (AttributeError, OSError):
-        # Another C library: it does as it sees fit.
-        return

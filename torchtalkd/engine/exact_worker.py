@@ -6,7 +6,6 @@ and an end to its memory. `exact_pool` is the other side.
 
 from __future__ import annotations
 
-import ctypes
 import json
 import os
 import resource
@@ -15,6 +14,7 @@ import time
 from contextlib import suppress
 from typing import Any, Final
 
+from torchtalkd.free_memory import give_back
 from torchtalkd.parse.exact import Failed, Read, precompile, read
 
 MEMORY_BYTES: Final = 4 << 30
@@ -56,15 +56,8 @@ def _served(request: dict[str, Any]) -> dict[str, Any]:
     answer["seconds"] = time.process_time() - begun
     answer["peak"] = _peak()
     if answer["peak"] > LARGE_KILOBYTES:
-        _give_back()
+        give_back()
     return answer
-
-
-def _give_back() -> None:
-    """Gives memory that is free to the system, which glibc keeps otherwise: it would count as used by the
-    next task."""
-    with suppress(OSError, AttributeError):
-        ctypes.CDLL(None).malloc_trim(0)
 
 
 def _forget_peak() -> None:
