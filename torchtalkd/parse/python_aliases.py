@@ -16,7 +16,7 @@ from torchtalkd.facts import Definition, Reference
 from torchtalkd.parse.python_exports import read_exports
 from torchtalkd.parse.python_names import imported_module, is_operators, key_of
 from torchtalkd.parse.python_outline import Assigned, Outline
-from torchtalkd.parse.python_values import arguments_of, chain_of, string_of, unwrapped
+from torchtalkd.parse.python_values import arguments_of, assigned_to, chain_of, string_of
 
 _WRAPPERS = frozenset((b"staticmethod", b"classmethod", b"property"))
 """Builtins whose result stands for what they are given; that of `len(x)` does not."""
@@ -34,7 +34,7 @@ def read_aliases(out: Outline, loaders: re.Pattern[str] | None = None) -> None:
 
 def _read(out: Outline, assigned: Assigned, loaders: re.Pattern[str] | None) -> None:
     name, owner = assigned
-    value = _value(name)
+    value = assigned_to(name)
     if value is None:
         return
     wrapper = ""
@@ -97,15 +97,6 @@ def _named_like(out: Outline, name: Node, values: Iterable[Node]) -> list[Node]:
     `max_pool2d = boolean_dispatch(if_true=max_pool2d_with_indices, if_false=_max_pool2d)`."""
     wanted = out.text(name).strip("_")
     return [value for value in values if value.type == "identifier" and out.text(value).strip("_") == wanted]
-
-
-def _value(name: Node) -> Node | None:
-    """What is assigned to a name; of `a = b = x` the x."""
-    assignment = name.parent
-    value = assignment.child_by_field_name("right") if assignment is not None else None
-    while value is not None and value.type == "assignment":
-        value = value.child_by_field_name("right")
-    return unwrapped(value) if value is not None else None
 
 
 def _wrapper(out: Outline, function: Node, owner: int) -> str:

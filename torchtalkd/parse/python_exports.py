@@ -18,7 +18,7 @@ from torchtalkd import keys
 from torchtalkd.facts import Definition
 from torchtalkd.parse.python_outline import Outline
 from torchtalkd.parse.python_static import NONE, Bound, constants, passes, rounds, text_of
-from torchtalkd.parse.python_values import arguments_of, chain_of, unwrapped
+from torchtalkd.parse.python_values import arguments_of, assigned_to, chain_of, unwrapped
 
 _CALLED: Final = re.compile(rb"(__all__)\.(?:extend|append|remove)\(")
 _SEQUENCES: Final = frozenset(("list", "tuple", "set"))
@@ -46,7 +46,7 @@ def read_exports(out: Outline) -> None:
         if parent is not None and parent.type == "attribute":
             _change(parent, found, out)
         else:
-            value = _value(name)
+            value = assigned_to(name)
             if value is not None:
                 if parent is not None and parent.type == "assignment":
                     found = _Exports()
@@ -85,14 +85,6 @@ def _called(out: Outline) -> list[Node]:
 
 def _owner(out: Outline, position: int) -> int:
     return out.owners[bisect_right(out.changes, position) - 1]
-
-
-def _value(name: Node) -> Node | None:
-    assignment = name.parent
-    value = assignment.child_by_field_name("right") if assignment is not None else None
-    while value is not None and value.type == "assignment":
-        value = value.child_by_field_name("right")
-    return unwrapped(value) if value is not None else None
 
 
 def _change(attribute: Node, found: _Exports, out: Outline) -> None:

@@ -71,6 +71,15 @@ def unwrapped(node: Node) -> Node:
     return node
 
 
+def assigned_to(name: Node) -> Node | None:
+    """What is assigned to a name; of `a = b = x` the x."""
+    assignment = name.parent
+    value = assignment.child_by_field_name("right") if assignment is not None else None
+    while value is not None and value.type == "assignment":
+        value = value.child_by_field_name("right")
+    return unwrapped(value) if value is not None else None
+
+
 def chain_of(node: Node, out: Outline) -> bytes:
     """The dotted name that the node is; empty for anything else."""
     if node.type not in ("identifier", "attribute"):
