@@ -329,6 +329,20 @@ def test_a_widely_included_header_is_everything() -> None:
     assert "included by 61 of" in answer.everything[0]
 
 
+@pytest.mark.parametrize("header", [True, False])
+def test_a_macro_without_parameters_counts_for_all_around_it(header: bool) -> None:
+    source = SOURCES[f"{NATIVE}/Relu.cpp"]
+    define = "#define LOWEST 0\n"
+    path = f"{NATIVE}/Lowest.h" if header else f"{NATIVE}/Relu.cpp"
+    texts = {path: define, f"{NATIVE}/Relu.cpp": "#include <ATen/native/Lowest.h>\n" + source}
+    if not header:
+        texts[path] = define + source
+    view = view_of_sources({**SOURCES, **texts})
+    line = ChangedFile(path, path, added=(1,), text=(define.rstrip(),))
+    for answer in (affected(view, (), [line]), affected(view, ["LOWEST"])):
+        assert files(answer) >= RELU and not answer.everything
+
+
 def test_paths_of_a_difference_may_begin_elsewhere(view: View) -> None:
     for path in ("pytorch/torch/functional.py", "functional.py"):
         line = line_of("torch/functional.py", "return torch.relu")

@@ -568,6 +568,29 @@ def test_a_macro_that_doubles_itself_stops() -> None:
     assert "g" in names(facts, "function")
 
 
+def test_macros_without_parameters_are_known_but_not_what_guards_a_header() -> None:
+    text = """#ifndef A_H
+#define A_H
+#ifdef __CUDACC__
+#define HOST_DEVICE __host__ __device__
+#else
+#define HOST_DEVICE
+#endif
+#ifndef lane_count
+#define lane_count 16
+#endif
+#endif
+"""
+    for path in ("a.h", "a.cu"):
+        found = [d for d in facts_of(text, path=path).definitions if d.kind == "macro"]
+        assert [(d.name, d.line, (d.detail or {})["body"]) for d in found] == [
+            ("HOST_DEVICE", 4, "__host__ __device__"),
+            ("HOST_DEVICE", 6, ""),
+            ("lane_count", 9, "16"),
+        ]
+        assert found[0].guard and all((d.detail or {})["constant"] for d in found)
+
+
 def test_merge_conflict_markers_lose_nothing_else() -> None:
     text = "int a() { return 1; }\n<<<<<<< HEAD\nint b() { return 1; }\n=======\nint c() { return 1; }\n"
     text += ">>>>>>> x\nint d() { return 1; }"

@@ -24,7 +24,7 @@ Kind: TypeAlias = Literal[
     "function",  # a C++ or Python function or method; `declares` when it has no body
     "class",  # a C++ class or struct, a Python class
     "kernel",  # a __global__ function, a Metal kernel function, a Triton kernel in Python
-    "macro",  # a #define with parameters; detail: parameters, body, products
+    "macro",  # a #define; detail: parameters, body, products, constant (one without parentheses)
     "variable",  # a named table or module-level name that other facts hang on
     "module",  # a Python file as an importable module; what a build makes one of (key in target:)
     "alias",  # a name that stands for another one: its single target

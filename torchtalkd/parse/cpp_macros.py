@@ -30,7 +30,6 @@ _MAX_BODY: Final = 4000
 _MAX_TEXT: Final = 2_000_000
 """Bytes of expanded text a file may make; uses past it are left as they are."""
 _SOURCES: Final = (".cpp", ".cc", ".c", ".cxx", ".cu", ".mm", ".metal", ".hip")
-_CONSTANT = re.compile(r"[A-Za-z_]\w*")
 _HOLE = re.compile(r"tt_hole_(\d+)_")
 _LAST_NAME: Final = re.compile(r"[A-Za-z_][\w:]*$")
 _CALLEE = re.compile(r"(\.|->)?\b([A-Za-z_]\w*(?:::[A-Za-z_]\w*)*)\s*(?:<[^<>(){};]*>\s*)?\(")
@@ -82,10 +81,9 @@ def add_expansions(collector: Collector, grammar: str) -> None:
 
 
 def add_macros(collector: Collector, lines: Directives, grammar: str) -> None:
-    """Add a Definition for each function-like macro, with what it calls and what it would make."""
+    """Add a Definition for each macro; of a function-like one, what it calls and what it would make."""
     own = [macro for macro in lines.macros if macro.parameters is not None]
-    if not collector.path.endswith(_SOURCES):
-        _add_constants(collector, lines)
+    _add_constants(collector, lines)
     if not own:
         return
     # A macro of a source file is used there alone, and its uses are expanded.
@@ -128,10 +126,11 @@ def _launched(body: str) -> list[str]:
 
 
 def _add_constants(collector: Collector, lines: Directives) -> None:
-    """The macros of a header that stand for a plain name: a namespace may be one of them."""
+    """The macros without parameters: what `GPU_LAMBDA` is, and the namespace that a name of one stands for.
+    Of their uses nothing is noted: they would be a third of all words."""
     for macro in lines.macros:
-        if macro.parameters is None and macro.name.isupper() and _CONSTANT.fullmatch(macro.body):
-            detail: dict[str, object] = {"parameters": [], "body": macro.body, "constant": True}
+        if macro.parameters is None:
+            detail: dict[str, object] = {"parameters": [], "body": macro.body[:_MAX_BODY], "constant": True}
             collector.define(
                 "macro", keys.macro(macro.name), macro.name, macro.start, macro.end, detail=detail
             )

@@ -178,10 +178,13 @@ def directives(data: bytes) -> Directives:
             found.includes.append((name, match.start(2) + 1))
             continue
         if word == b"define":
+            first = len(stack) == 1 and not found.macros and not found.includes
             _define(found, match)
             if stack and pending_guard and match.group(2).split(b"(")[0].strip() == pending_guard:
                 stack[-1] = stack[-1]._replace(condition="")  # An include guard is no condition.
                 found.guards[-1] = _joined(stack)
+                if first and not found.macros[-1].body:
+                    found.macros.pop()  # Nor is it a macro that anybody uses.
             pending_guard = b""
             continue
         pending_guard = b""

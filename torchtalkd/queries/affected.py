@@ -15,7 +15,14 @@ from torchtalkd.facts import File, FiledDefinition
 from torchtalkd.queries.affected_tests import AffectedTest, cpp_tests, selected
 from torchtalkd.queries.affected_walk import Goal, Reached, walk
 from torchtalkd.queries.answers import Standalone, Standing, standing
-from torchtalkd.queries.changed import Changed, ChangedFile, Thing, changed
+from torchtalkd.queries.changed import (
+    Changed,
+    ChangedFile,
+    Thing,
+    change_constant,
+    changed,
+    is_constant,
+)
 from torchtalkd.queries.graph_starts import graph_starts
 from torchtalkd.queries.runs.table import Runs, runs
 from torchtalkd.store.view import View
@@ -89,6 +96,10 @@ def affected(
             nearest = nearest or spelled
         for subject, nodes in meant:
             first = nodes[0]
+            if is_constant(first):
+                for node in nodes:
+                    change_constant(view, told, node)
+                continue
             told.things.append(
                 Thing(subject.name, subject.kind, first.file.path, first.fact.line, tuple(nodes))
             )

@@ -133,6 +133,17 @@ def changed(view: View, files: Iterable[ChangedFile]) -> Changed:
     return found
 
 
+def is_constant(definition: FiledDefinition) -> bool:
+    """Whether it is a macro without parameters, of which no use is known."""
+    return definition.fact.kind == "macro" and bool((definition.fact.detail or {}).get("constant"))
+
+
+def change_constant(view: View, found: Changed, macro: FiledDefinition) -> None:
+    """Adds what a macro without parameters comes to: all that its file has, and who takes that in."""
+    if not (is_header(macro.file.path) and _header(view, found, macro.file.path)):
+        _around(view, found, macro.file, _places(view, macro.file), macro.fact.line)
+
+
 def _file(view: View, written: str) -> File | None:
     """The file of the index that a path of a difference means, which may begin above or below the root."""
     parts = written.split("/")
@@ -185,7 +196,7 @@ def _known(view: View, found: Changed, file: File, change: ChangedFile) -> None:
     if file.language in ("native_functions", "derivatives", "tags"):
         _entries(view, found, file, change)
         return
-    definitions = [d for d in view.definitions_in(file) if d.fact.kind in _PLACES]
+    definitions = _places(view, file)
     outside: list[int] = []
     touched: dict[int, FiledDefinition] = {}
     for line, _, inner in _around_lines(definitions, change.added, change.gaps):
@@ -200,6 +211,11 @@ def _known(view: View, found: Changed, file: File, change: ChangedFile) -> None:
     outside = [line for line in outside if not comment.fullmatch(said.get(line, "x"))]
     if outside:
         _around(view, found, file, definitions, outside[0])
+
+
+def _places(view: View, file: File) -> list[FiledDefinition]:
+    """What a changed line of a file may stand in."""
+    return [d for d in view.definitions_in(file) if d.fact.kind in _PLACES and not is_constant(d)]
 
 
 def _around_lines(

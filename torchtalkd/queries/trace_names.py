@@ -145,6 +145,8 @@ def role_of(definition: FiledDefinition) -> str:
 def _note(definition: FiledDefinition) -> str:
     detail = definition.fact.detail or {}
     if definition.fact.kind == "macro":
+        if detail.get("constant"):
+            return " ".join(str(detail.get("body") or "").split())
         return f"({', '.join(detail.get('parameters') or ())})"
     if detail.get("desc"):
         return str(detail["desc"])
