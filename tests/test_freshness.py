@@ -11,6 +11,7 @@ import signal
 import subprocess
 import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +34,7 @@ from torchtalkd.frontends.host import NotReady
 from torchtalkd.queries.answers import Answer
 from torchtalkd.queries.status import status
 from torchtalkd.queries.trace import trace
+from torchtalkd.roots import Root
 from torchtalkd.store.database import open_view
 from torchtalkd.store.dump import dump
 
@@ -368,6 +370,32 @@ def test_a_watch_that_cannot_begin_is_said_and_done_without(
         assert watched.how == "none" and "no watches here" in watched.note
 
     hosted(work)
+
+
+def test_a_watch_that_opens_while_its_loop_ends_is_closed(
+    environ: dict[str, str], tree: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opens, may_open, closed = threading.Event(), threading.Event(), threading.Event()
+
+    class Slow:
+        def close(self) -> None:
+            closed.set()
+
+    def slow(*_: object, **__: object) -> Slow:
+        opens.set()
+        assert may_open.wait(LONG)
+        return Slow()
+
+    monkeypatch.setattr("torchtalkd.daemon.watching.watch", slow)
+
+    async def work(threads: ThreadPoolExecutor) -> None:
+        Watching(Root(tree, "pytorch", "named", False), threads, lambda _: None).open()
+        await asyncio.get_running_loop().run_in_executor(None, opens.wait, LONG)
+
+    with ThreadPoolExecutor(1) as threads:
+        asyncio.run(work(threads))
+        may_open.set()
+    assert closed.is_set()
 
 
 def spied(monkeypatch: pytest.MonkeyPatch) -> list[Any]:

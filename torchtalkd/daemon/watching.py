@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Final
 
 from torchtalkd import vcs
@@ -141,8 +141,14 @@ class Watching:
             begun = watch(root, ignored=lambda path: ignored(files, path), git_folders=folders, heard=heard)
             return begun, conventions.fingerprint
 
+        opening = self._threads.submit(opened)
         try:
-            opened_watch, fingerprint = await loop.run_in_executor(self._threads, opened)
+            opened_watch, fingerprint = await asyncio.wrap_future(opening)
+        except asyncio.CancelledError:
+            # The loop ends while a thread is at it: nobody takes what it opens.
+            self._wanted = False
+            opening.add_done_callback(_unwanted)
+            raise
         except Exception as error:  # noqa: BLE001 - a tree that cannot be watched is swept
             log.exception("a tree cannot be watched")
             self._note = f"it cannot be watched ({error}); it is looked through for each question"
@@ -161,6 +167,11 @@ class Watching:
     def _pass_on(self, age: int, batch: ChangeBatch) -> None:
         if age == self._age:
             self._heard(batch)
+
+
+def _unwanted(opening: Future[tuple[Watch, str]]) -> None:
+    if not opening.cancelled() and opening.exception() is None:
+        opening.result()[0].close()
 
 
 def _call(loop: asyncio.AbstractEventLoop, function: Callable[..., None], *arguments: object) -> None:
