@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 from torchtalkd.frontends.counted import counted
+from torchtalkd.frontends.text import printable
+from torchtalkd.frontends.unknown_text import unknown_text
 from torchtalkd.queries.affected import AffectedAnswer
 from torchtalkd.queries.affected_tests import AffectedTest
 
@@ -17,11 +19,8 @@ _RUN_TEST: Final = "test/"
 
 def affected_text(answer: AffectedAnswer, *, whole: bool = False) -> str:
     """The tests with the reason of each; without a last newline."""
-    if answer.error:
-        return answer.error
-    if answer.missing:
-        near = f"; did you mean {', '.join(answer.nearest[:5])}?" if answer.nearest else ""
-        return f"nothing is called {', '.join(answer.missing)}{near}"
+    if answer.error or answer.missing:
+        return no_change(answer)
     lines = []
     if answer.everything:
         lines.append(f"everything, because {'; '.join(answer.everything)}")
@@ -44,7 +43,14 @@ def affected_text(answer: AffectedAnswer, *, whole: bool = False) -> str:
     lines += [f"note: {note}" for note in answer.notes[: None if whole else 5]]
     if answer.standing.waiting:
         lines.append(f"{counted(answer.standing.waiting, 'file')} still to be read")
-    return "\n".join(lines)
+    return "\n".join(map(printable, lines))
+
+
+def no_change(answer: AffectedAnswer) -> str:
+    """Why there is no answer, and what to try."""
+    if answer.error:
+        return printable(answer.error)
+    return unknown_text(f"nothing is called {', '.join(map(repr, answer.missing))}", answer.nearest)
 
 
 def _line(test: AffectedTest) -> str:

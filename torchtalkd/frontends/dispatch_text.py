@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchtalkd.frontends.text import printable
+from torchtalkd.frontends.unknown_text import unknown_text
 from torchtalkd.queries.dispatch import DispatchAnswer, Dispatched, Registration, Row
 
 
@@ -35,10 +36,7 @@ def not_an_operator(answer: DispatchAnswer) -> str:
     """Why there is no answer."""
     if answer.error:
         return printable(answer.error)
-    text = f"no operator is called {', '.join(map(repr, answer.missing))}"
-    if answer.nearest:
-        text += f"; spelled alike: {', '.join(answer.nearest)}"
-    return printable(text)
+    return unknown_text(f"no operator is called {', '.join(map(repr, answer.missing))}", answer.nearest)
 
 
 def _operator(one: Dispatched, *, guards: bool) -> Iterator[str]:

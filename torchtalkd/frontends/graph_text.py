@@ -7,8 +7,8 @@ from typing import Final
 
 from torchtalkd.frontends.standing_text import standing_words
 from torchtalkd.frontends.text import printable
+from torchtalkd.frontends.unknown_text import unknown_text
 from torchtalkd.queries.graph import GraphAnswer, GraphNode, GraphWay
-from torchtalkd.queries.nearest import alike_words
 
 MOST_BYTES: Final = 9_500
 """Of a default answer: what agents' clients take whole, with room for what they add."""
@@ -31,7 +31,7 @@ def graph_text(
     where they are known.
     """
     if answer.error or not answer.found:
-        return printable(_not_found(answer))
+        return _not_found(answer)
     lines = [_head(answer), *_starts(answer)]
     levels = graph_lines(answer) if levels is None else levels
     room = None if whole or limit else most_bytes
@@ -187,11 +187,9 @@ def _left(answer: GraphAnswer, cut: int) -> Iterator[str]:
 
 def _not_found(answer: GraphAnswer) -> str:
     if answer.error:
-        return answer.error
+        return printable(answer.error)
     said = f"nothing that calls or is called has the name {answer.query!r}"
-    if not answer.nearest:
-        return said
-    return f"{said}; {alike_words(answer.query, answer.nearest)}: {', '.join(answer.nearest)}"
+    return unknown_text(said, answer.nearest, answer.query)
 
 
 def _fitting(levels: Sequence[list[str]], room: int | None, answer: GraphAnswer) -> list[int]:

@@ -8,6 +8,7 @@ from typing import Final
 
 from torchtalkd.frontends.standing_text import standing_words
 from torchtalkd.frontends.text import MOST_BYTES, MOST_LINES, printable
+from torchtalkd.frontends.unknown_text import unknown_text
 from torchtalkd.queries.module_card import Card, Kernel, Method, Runs
 from torchtalkd.queries.modules import ModulesAnswer, Row
 
@@ -38,10 +39,7 @@ def no_module(answer: ModulesAnswer) -> str:
     """Why there is no answer, and what to try."""
     if answer.error:
         return printable(answer.error)
-    text = f"no class or function of Python is called {answer.query!r}"
-    if answer.nearest:
-        text += f"; spelled alike: {', '.join(answer.nearest)}"
-    return printable(text)
+    return unknown_text(f"no class or function of Python is called {answer.query!r}", answer.nearest)
 
 
 def _head(answer: ModulesAnswer) -> Iterator[str]:

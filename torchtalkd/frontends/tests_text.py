@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from torchtalkd.frontends.standing_text import standing_words
 from torchtalkd.frontends.text import printable
+from torchtalkd.frontends.unknown_text import unknown_text
 from torchtalkd.queries.tests_answer import TestItem, TestsAnswer
 
 
@@ -14,7 +15,7 @@ def tests_text(answer: TestsAnswer) -> str:
     if answer.error:
         return printable(answer.error)
     if not answer.items:
-        return printable(_nothing(answer))
+        return _nothing(answer)
     lines = [_head(answer)]
     if answer.groups:
         lines.append("  " + "; ".join(answer.groups))
@@ -28,7 +29,7 @@ def tests_text(answer: TestsAnswer) -> str:
 def _nothing(answer: TestsAnswer) -> str:
     what = "test file" if answer.mode == "file_info" else "test" if answer.mode == "find" else "of these"
     said = f"no {what} has to do with {answer.query!r}" if answer.query else f"there is no {what}"
-    return f"{said}; spelled alike: {', '.join(answer.nearest)}" if answer.nearest else said
+    return unknown_text(said, answer.nearest)
 
 
 def _head(answer: TestsAnswer) -> str:

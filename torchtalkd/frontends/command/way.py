@@ -7,7 +7,7 @@ from argparse import Namespace
 from collections.abc import Callable
 
 from torchtalkd.frontends.command.told import Told
-from torchtalkd.frontends.text import printable
+from torchtalkd.frontends.unknown_text import unknown_text
 from torchtalkd.frontends.way_text import dot, mermaid, way_text
 from torchtalkd.queries.way import Asked, WayAnswer, as_json
 from torchtalkd.queries.way import way as going
@@ -26,9 +26,7 @@ def told(answer: WayAnswer, arguments: Namespace) -> Told:
     err = ""
     if failed:
         said = answer.error or f"no operator is called {answer.query!r}"
-        if answer.nearest:
-            said += f"; spelled alike: {', '.join(answer.nearest)}"
-        err = f"torchtalkd: {printable(said)}\n"
+        err = f"torchtalkd: {unknown_text(said, answer.nearest)}\n"
     if arguments.json:
         return Told(json.dumps(as_json(answer)) + "\n", err, int(failed))
     if failed:

@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
+from torchtalkd.frontends.affected_text import no_change
 from torchtalkd.frontends.graph_text import graph_lines, graph_text
 from torchtalkd.frontends.mcp import paging
 from torchtalkd.frontends.mcp.affected_page import affected_page
@@ -121,15 +122,8 @@ def _affected(view: View, given: Given) -> AffectedAnswer:
 
 def _affected_text(answer: AffectedAnswer) -> Text:
     if answer.error or answer.missing:
-        return Text(_nobody(answer))
+        return Text(no_change(answer))
     return Text(affected_page(answer))
-
-
-def _nobody(answer: AffectedAnswer) -> str:
-    if answer.error:
-        return answer.error
-    said = f"nothing is called {', '.join(map(repr, answer.missing))}"
-    return f"{said}; spelled alike: {', '.join(answer.nearest)}" if answer.nearest else said
 
 
 def _affected_ways(answer: AffectedAnswer, given: Given) -> Iterator[Way]:
