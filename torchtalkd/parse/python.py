@@ -25,11 +25,9 @@ from torchtalkd.parse.python_registries import read_registries
 from torchtalkd.parse.python_renamed import read_renamed, renamed_calls
 from torchtalkd.parse.python_source import source_text
 from torchtalkd.parse.python_tests import Decorated, read_tests
-from torchtalkd.parse.python_tree import Tree, read_tree
+from torchtalkd.parse.python_tree import read_tree
 from torchtalkd.parse.python_uses import read_uses
 from torchtalkd.parse.python_variables import read_variables
-
-_OLD = re.compile(rb"^[ \t]*(print|exec)[ \t]+[^\s=(.,:)\]]", re.MULTILINE)
 
 
 def parse_python(path: str, data: bytes, conventions: Conventions, language: str, role: str) -> FileFacts:
@@ -37,12 +35,12 @@ def parse_python(path: str, data: bytes, conventions: Conventions, language: str
     python = conventions.python
     data, problems = source_text(data)
     tree = read_tree(data, arguments=role != "test")
-    if tree.error_line:
-        problems.append(Problem(tree.error_line, "syntax", "this text is not Python that the grammar knows"))
-    elif (old := _python_2(tree, data)) > 0:
-        problems.append(Problem(old, "syntax", "this is Python 2: print and exec are functions now"))
     module = module_name(path, python.roots)
     out = outline(tree, data, module, package_of(path, module), role == "test")
+    if tree.error_line:
+        problems.append(Problem(tree.error_line, "syntax", "this text is not Python that the grammar knows"))
+    elif out.python_2:
+        problems.append(Problem(out.python_2, "syntax", "this is Python 2: print and exec are functions now"))
     bindings = bindings_of(python)
     read_aliases(out, bindings.loaders)
     read_dynamic(out)
@@ -60,19 +58,6 @@ def parse_python(path: str, data: bytes, conventions: Conventions, language: str
     read_layers(out, bindings, path)
     read_tests(out, decorated, calls, python.tests)
     return FileFacts(path, language, role, tuple(out.definitions), tuple(out.references), tuple(problems))
-
-
-def _python_2(tree: Tree, data: bytes) -> int:
-    """The first line with a statement that only Python 2 has, which the grammar reads; 0 for none."""
-    if b"print " not in data and b"exec " not in data:
-        return 0
-    for match in _OLD.finditer(data):
-        node = tree.root.descendant_for_byte_range(match.start(1), match.end(1)) if tree.root else None
-        while node is not None and node.start_byte == match.start(1):
-            if node.type in ("print_statement", "exec_statement"):
-                return node.start_point[0] + 1
-            node = node.parent
-    return 0
 
 
 def _tell_decorators(out: Outline, kernels: re.Pattern[str] | None) -> list[Decorated]:

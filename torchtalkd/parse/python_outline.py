@@ -33,8 +33,9 @@ _SPACE = re.compile(r"\s+")
 _BLANK = re.compile(rb"\s")
 CHAIN = re.compile(rb"[A-Za-z_\x80-\xff][\w\x80-\xff]*(?:\s*\.\s*[A-Za-z_\x80-\xff][\w\x80-\xff]*)*")
 """A dotted name, white space around the dots included."""
+_PYTHON_2 = re.compile(rb"(?:print|exec)[ \t]+[^\s=(.,:)\]]")
 _LONGEST_SIGNATURE = 4_000
-_IMPORT, _STAR = int(Pattern.IMPORT), int(Pattern.STAR)
+_IMPORT, _STAR, _OLD = int(Pattern.IMPORT), int(Pattern.STAR), int(Pattern.OLD)
 """An attribute of an enum takes longer to look up."""
 _refer: Final = partial(tuple.__new__, Reference)
 _definition: Final = partial(tuple.__new__, Definition)
@@ -78,6 +79,8 @@ class Outline:
     """The variables that hold entries of test lists (`python_tests`)."""
     root: Node | None = None
     """The whole file."""
+    python_2: int = 0
+    """The line (from 1) of the first statement that only Python 2 has; 0: none."""
     constants: dict[bytes, Node] | None = None
     """Names of the module that are assigned text or a list, read when first asked for
     (`python_static`)."""
@@ -186,6 +189,9 @@ def outline(tree: Tree, data: bytes, module: str, package: str, is_test: bool) -
         elif index == augmented:
             if owner == 0:
                 (out.exports if data[start : node.end_byte] == b"__all__" else out.added).append(node)
+        elif index == _OLD:
+            if not out.python_2 and _PYTHON_2.match(data, start):
+                out.python_2 = node.start_point[0] + 1
         else:
             _read_import(out, index, captured, owner, is_test)
     while len(stack) > 1:
