@@ -150,11 +150,15 @@ class Net(nn.Module):
         self.other = self.make()
         # self.comment = nn.Linear(2)
         self.x == nn.ReLU()
+        self.many = nn.ModuleDict[str, list[nn.Module]]({})
+        a = 1; self.last =  nn.Sequential(nn.ReLU())
     def late(self, nn):
         self.hidden = nn.Linear(1)
 ''')
     assert [(r.key, r.name, r.line) for r in facts.references if r.kind == "holds"] == [
-        ("py:Linear", "fc = torch.nn.Linear", 6)
+        ("py:Linear", "fc = torch.nn.Linear", 6),
+        ("py:ModuleDict", "many = torch.nn.ModuleDict", 10),
+        ("py:Sequential", "last = torch.nn.Sequential", 11),
     ]
 
 

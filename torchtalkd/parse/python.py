@@ -17,7 +17,6 @@ from torchtalkd.parse.python_bindings import read_bindings, read_layers
 from torchtalkd.parse.python_conventions import bindings_of
 from torchtalkd.parse.python_docs import read_docs
 from torchtalkd.parse.python_dynamic import read_dynamic
-from torchtalkd.parse.python_held import read_held
 from torchtalkd.parse.python_lookups import read_lookups
 from torchtalkd.parse.python_names import canonical, module_name, package_of
 from torchtalkd.parse.python_outline import Outline, outline
@@ -48,7 +47,6 @@ def parse_python(path: str, data: bytes, conventions: Conventions, language: str
     renamed = read_renamed(out, bindings.wanted.binds)
     calls = read_uses(out, tree.matches, bindings.wanted)
     calls[:0] = renamed_calls(out, renamed)
-    read_held(out)
     decorated = _tell_decorators(out, bindings.kernels)
     if role != "test":
         read_docs(out)

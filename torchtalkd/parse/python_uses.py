@@ -17,6 +17,7 @@ from tree_sitter import Node
 from torchtalkd import keys
 from torchtalkd.facts import Reference, ReferenceKind
 from torchtalkd.parse.python_getattr import CALLEE, looked_up
+from torchtalkd.parse.python_held import BEFORE, held
 from torchtalkd.parse.python_launches import held_kernels
 from torchtalkd.parse.python_names import key_of
 from torchtalkd.parse.python_outline import CHAIN, Outline
@@ -125,6 +126,7 @@ def read_uses(out: Outline, matches: list[Match], wanted: Wanted) -> list[Bindin
     kept: dict[bytes, Use] = {}
     values: dict[bytes, tuple[str, str]] = {}
     bindings: list[BindingCall] = []
+    holds: list[Reference] = []
     changes, owners = out.changes, out.owners
     place, owner, change = 0, 0, out.changes[1]
     no_members: dict[bytes, str | None] = {}
@@ -168,10 +170,12 @@ def read_uses(out: Outline, matches: list[Match], wanted: Wanted) -> list[Bindin
         text = data[start:end]
         if index == launch:
             name = out.resolve(text, owner) if is_chain(text) else ""
-            for held in [name] if name else held_kernels(out, text, owner, start):
+            for kernel in [name] if name else held_kernels(out, text, owner, start):
                 row, column = node.start_point
-                add(make((key_of(held), held, "launch", row + 1, column, owner, -1)))
+                add(make((key_of(kernel), kernel, "launch", row + 1, column, owner, -1)))
                 told.add(start)
+            if name:
+                holds += held(out, node, owner)
             continue
         if end - start > _LONGEST_READ:
             text = b"()" + data[end - _LONGEST_READ : end]
@@ -222,7 +226,10 @@ def read_uses(out: Outline, matches: list[Match], wanted: Wanted) -> list[Bindin
                 column -= width
             else:
                 row, column = node.start_point
+                if data[start - 1] in BEFORE and data[start - 2] in BEFORE:
+                    holds += held(out, node, owner)
             add(make((key, name, kind, row + 1, column, owner, -1)))
+    out.references += holds
     wanted.trim()
     return bindings
 
