@@ -68,6 +68,8 @@ class Outline:
     """…and the ordinal that holds from there on."""
     by_start: dict[int, int] = field(default_factory=dict)
     """First byte of a definition's name → its ordinal."""
+    classes: list[tuple[int, Node]] = field(default_factory=list)
+    """The classes, by their ordinals."""
     assigned: list[Assigned] = field(default_factory=list)
     exports: list[Node] = field(default_factory=list)
     """Names `__all__` that are assigned or added to."""
@@ -175,6 +177,8 @@ def outline(tree: Tree, data: bytes, module: str, package: str, is_test: bool) -
                 if signature not in (b"()", b"(self)"):
                     parameters.append((len(out.definitions), signature))
             ordinal = _define(out, "class" if index == class_ else "function", name, node, owner, signature)
+            if index == class_:
+                out.classes.append((ordinal, node))
             if waiting:
                 out.decorators[ordinal] = waiting
                 waiting = []
@@ -256,7 +260,7 @@ def _hide(out: Outline, parameters: list[tuple[int, bytes]], bound: list[tuple[b
         if owner not in functions:
             if text == b"__all__" and owner == 0:
                 out.exports.append(node)
-            elif node.parent is not None and node.parent.type == "assignment":
+            elif (parent := node.parent) is not None and parent.type == "assignment":
                 out.assigned.append(Assigned(node, owner))
             continue
         if (
@@ -297,7 +301,7 @@ def _read_bases(out: Outline, bases: Node, owner: int) -> None:
             "", text.decode("utf-8", "replace")
         )
         row, column = base.start_point
-        out.references.append(Reference(key_of(name), name, "base", row + 1, column, owner))
+        out.references.append(_refer((key_of(name), name, "base", row + 1, column, owner, -1)))
         out.told.add(base.start_byte)
 
 
