@@ -9,6 +9,7 @@ The stages: `python_source` (bytes → UTF-8), `python_tree` (one tree, one quer
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from torchtalkd.conventions.values import Conventions
 from torchtalkd.facts import FileFacts, Problem
@@ -65,19 +66,25 @@ def _tell_decorators(out: Outline, kernels: re.Pattern[str] | None) -> list[Deco
         d = out.definitions[ordinal]
         names: list[str] = []
         for outer in nodes:
-            node = outer
-            while node.type == "call" and (function := node.child_by_field_name("function")) is not None:
-                node = function
+            node, is_ = outer, outer.type
+            while is_ == "call" and (function := node.child_by_field_name("function")) is not None:
+                node, is_ = function, function.type
             written = out.data[node.start_byte : node.end_byte]
-            name = out.resolve(written, d.scope) or (
-                written.decode("utf-8", "replace") if node.type in ("identifier", "attribute") else ""
-            )
+            name = out.resolve(written, d.scope)
+            if not name and is_ in ("identifier", "attribute"):
+                name = written.decode("utf-8", "replace")
             if name:
                 names.append(canonical(name))
                 decorated.append(Decorated(ordinal, names[-1], outer))
         if names:
             kind = d.kind
-            if kernels is not None and kind == "function" and any(kernels.fullmatch(name) for name in names):
+            if kernels is not None and kind == "function" and any(_fits(kernels, name) for name in names):
                 kind = "kernel"
             out.definitions[ordinal] = d._replace(kind=kind, detail={"decorators": names})
     return decorated
+
+
+@lru_cache(maxsize=10_000)
+def _fits(pattern: re.Pattern[str], name: str) -> bool:
+    """Whether the pattern matches the name; a tree has few decorators."""
+    return pattern.fullmatch(name) is not None
