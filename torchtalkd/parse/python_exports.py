@@ -68,8 +68,8 @@ def read_exports(out: Outline) -> None:
 
 def _called(out: Outline) -> list[Node]:
     """The names `__all__` that a list's method is called on, in the module's own statements."""
-    if not (out.exports or out.names.star or b"__all__" in out.names.top) or out.root is None:
-        return []  # There is none.
+    if b"__all__." not in out.data or out.root is None:
+        return []
     found = []
     for match in _CALLED.finditer(out.data):
         start = match.start(1)

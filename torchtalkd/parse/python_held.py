@@ -16,8 +16,11 @@ from torchtalkd.facts import Reference
 from torchtalkd.parse.python_names import is_operators, key_of
 from torchtalkd.parse.python_outline import CHAIN, Outline
 
+ASSIGNS: Final = b"="[0]
 BEFORE: Final = b"= \t"
-"""What may stand in the two bytes before a callee whose result is assigned."""
+"""A callee whose result is assigned stands behind an ASSIGNS, or behind two bytes of these."""
+_FURTHEST: Final = 400
+"""Bytes between an attribute and what is called: a line may be a megabyte long."""
 _HOLDS: Final = re.compile(rb"(?<![^ \t\n;])self\.([A-Za-z_]\w*)[ \t]*(?::[^=\n#]{1,80})?=[ \t]*\Z")
 
 
@@ -25,8 +28,8 @@ def held(out: Outline, callee: Node, owner: int) -> list[Reference]:
     """The reference of a function's statement that gives an attribute what is called; none where the callee's
     name means nothing here."""
     data, start = out.data, callee.start_byte
-    begin = data.rfind(b"\n", 0, start) + 1
-    at = data.find(b"self.", begin, start)
+    reach = max(start - _FURTHEST, 0)
+    at = data.find(b"self.", max(data.rfind(b"\n", reach, start), reach), start)
     match = _HOLDS.search(data, at, start) if at >= 0 else None
     text = data[start : callee.end_byte]
     if match is None or out.definitions[owner].kind != "function" or not CHAIN.fullmatch(text):
@@ -34,5 +37,6 @@ def held(out: Outline, callee: Node, owner: int) -> list[Reference]:
     name = out.resolve(text, owner)
     if not name or is_operators(name):
         return []
-    line, column = callee.start_point[0] + 1, match.start() - begin
-    return [Reference(key_of(name), f"{match[1].decode()} = {name}", "holds", line, column, owner)]
+    row, column = callee.start_point
+    column -= start - match.start()
+    return [Reference(key_of(name), f"{match[1].decode()} = {name}", "holds", row + 1, column, owner)]

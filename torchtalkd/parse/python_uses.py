@@ -17,7 +17,7 @@ from tree_sitter import Node
 from torchtalkd import keys
 from torchtalkd.facts import Reference, ReferenceKind
 from torchtalkd.parse.python_getattr import CALLEE, looked_up
-from torchtalkd.parse.python_held import BEFORE, held
+from torchtalkd.parse.python_held import ASSIGNS, BEFORE, held
 from torchtalkd.parse.python_launches import held_kernels
 from torchtalkd.parse.python_names import key_of
 from torchtalkd.parse.python_outline import CHAIN, Outline
@@ -226,7 +226,8 @@ def read_uses(out: Outline, matches: list[Match], wanted: Wanted) -> list[Bindin
                 column -= width
             else:
                 row, column = node.start_point
-                if data[start - 1] in BEFORE and data[start - 2] in BEFORE:
+                before = data[start - 1]
+                if before == ASSIGNS or (before in BEFORE and data[start - 2] in BEFORE):
                     holds += held(out, node, owner)
             add(make((key, name, kind, row + 1, column, owner, -1)))
     out.references += holds
