@@ -150,11 +150,20 @@ class Net(nn.Module):
         self.other = self.make()
         # self.comment = nn.Linear(2)
         self.x == nn.ReLU()
+        self.many = nn.ModuleDict[str, list[nn.Module]]({})
+        a = 1; self.last =  nn.Sequential(nn.ReLU())
+        self.tight=nn.Tanh()
+        self.wide \t=\t   nn.Tanh()
+        self.given = make(nn=nn.ReLU(), other= nn.ReLU())
     def late(self, nn):
         self.hidden = nn.Linear(1)
 ''')
     assert [(r.key, r.name, r.line) for r in facts.references if r.kind == "holds"] == [
-        ("py:Linear", "fc = torch.nn.Linear", 6)
+        ("py:Linear", "fc = torch.nn.Linear", 6),
+        ("py:ModuleDict", "many = torch.nn.ModuleDict", 10),
+        ("py:Sequential", "last = torch.nn.Sequential", 11),
+        ("py:Tanh", "tight = torch.nn.Tanh", 12),
+        ("py:Tanh", "wide = torch.nn.Tanh", 13),
     ]
 
 
@@ -199,6 +208,8 @@ def test_half_typed_text_keeps_every_intact_definition(broken: str) -> None:
 def test_python_2_is_one_problem() -> None:
     facts = read("print 'a'\nprint 'b'\nexec 'c' in d\ndef f((a, b)):\n    raise E, 'x'\n")
     assert len(facts.problems) <= 1
+    assert [p.line for p in read("x = 1\nif x: print x\n").problems] == [2]
+    assert read("print (x), 1\nprint\nprint(x)\nexec(x)\nprint = exec\n").problems == ()
 
 
 def test_a_notebook_is_no_python_file() -> None:

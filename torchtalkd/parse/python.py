@@ -9,6 +9,7 @@ The stages: `python_source` (bytes → UTF-8), `python_tree` (one tree, one quer
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from torchtalkd.conventions.values import Conventions
 from torchtalkd.facts import FileFacts, Problem
@@ -17,7 +18,6 @@ from torchtalkd.parse.python_bindings import read_bindings, read_layers
 from torchtalkd.parse.python_conventions import bindings_of
 from torchtalkd.parse.python_docs import read_docs
 from torchtalkd.parse.python_dynamic import read_dynamic
-from torchtalkd.parse.python_held import read_held
 from torchtalkd.parse.python_lookups import read_lookups
 from torchtalkd.parse.python_names import canonical, module_name, package_of
 from torchtalkd.parse.python_outline import Outline, outline
@@ -25,11 +25,9 @@ from torchtalkd.parse.python_registries import read_registries
 from torchtalkd.parse.python_renamed import read_renamed, renamed_calls
 from torchtalkd.parse.python_source import source_text
 from torchtalkd.parse.python_tests import Decorated, read_tests
-from torchtalkd.parse.python_tree import Tree, read_tree
+from torchtalkd.parse.python_tree import read_tree
 from torchtalkd.parse.python_uses import read_uses
 from torchtalkd.parse.python_variables import read_variables
-
-_OLD = re.compile(rb"^[ \t]*(print|exec)[ \t]+[^\s=(.,:)\]]", re.MULTILINE)
 
 
 def parse_python(path: str, data: bytes, conventions: Conventions, language: str, role: str) -> FileFacts:
@@ -37,12 +35,12 @@ def parse_python(path: str, data: bytes, conventions: Conventions, language: str
     python = conventions.python
     data, problems = source_text(data)
     tree = read_tree(data, arguments=role != "test")
-    if tree.error_line:
-        problems.append(Problem(tree.error_line, "syntax", "this text is not Python that the grammar knows"))
-    elif (old := _python_2(tree, data)) > 0:
-        problems.append(Problem(old, "syntax", "this is Python 2: print and exec are functions now"))
     module = module_name(path, python.roots)
     out = outline(tree, data, module, package_of(path, module), role == "test")
+    if tree.error_line:
+        problems.append(Problem(tree.error_line, "syntax", "this text is not Python that the grammar knows"))
+    elif out.python_2:
+        problems.append(Problem(out.python_2, "syntax", "this is Python 2: print and exec are functions now"))
     bindings = bindings_of(python)
     read_aliases(out, bindings.loaders)
     read_dynamic(out)
@@ -50,7 +48,6 @@ def parse_python(path: str, data: bytes, conventions: Conventions, language: str
     renamed = read_renamed(out, bindings.wanted.binds)
     calls = read_uses(out, tree.matches, bindings.wanted)
     calls[:0] = renamed_calls(out, renamed)
-    read_held(out)
     decorated = _tell_decorators(out, bindings.kernels)
     if role != "test":
         read_docs(out)
@@ -62,19 +59,6 @@ def parse_python(path: str, data: bytes, conventions: Conventions, language: str
     return FileFacts(path, language, role, tuple(out.definitions), tuple(out.references), tuple(problems))
 
 
-def _python_2(tree: Tree, data: bytes) -> int:
-    """The first line with a statement that only Python 2 has, which the grammar reads; 0 for none."""
-    if b"print " not in data and b"exec " not in data:
-        return 0
-    for match in _OLD.finditer(data):
-        node = tree.root.descendant_for_byte_range(match.start(1), match.end(1)) if tree.root else None
-        while node is not None and node.start_byte == match.start(1):
-            if node.type in ("print_statement", "exec_statement"):
-                return node.start_point[0] + 1
-            node = node.parent
-    return 0
-
-
 def _tell_decorators(out: Outline, kernels: re.Pattern[str] | None) -> list[Decorated]:
     """Tells definitions the names of their decorators, and returns these with their places."""
     decorated: list[Decorated] = []
@@ -82,19 +66,25 @@ def _tell_decorators(out: Outline, kernels: re.Pattern[str] | None) -> list[Deco
         d = out.definitions[ordinal]
         names: list[str] = []
         for outer in nodes:
-            node = outer
-            while node.type == "call" and (function := node.child_by_field_name("function")) is not None:
-                node = function
+            node, is_ = outer, outer.type
+            while is_ == "call" and (function := node.child_by_field_name("function")) is not None:
+                node, is_ = function, function.type
             written = out.data[node.start_byte : node.end_byte]
-            name = out.resolve(written, d.scope) or (
-                written.decode("utf-8", "replace") if node.type in ("identifier", "attribute") else ""
-            )
+            name = out.resolve(written, d.scope)
+            if not name and is_ in ("identifier", "attribute"):
+                name = written.decode("utf-8", "replace")
             if name:
                 names.append(canonical(name))
                 decorated.append(Decorated(ordinal, names[-1], outer))
         if names:
             kind = d.kind
-            if kernels is not None and kind == "function" and any(kernels.fullmatch(name) for name in names):
+            if kernels is not None and kind == "function" and any(_fits(kernels, name) for name in names):
                 kind = "kernel"
             out.definitions[ordinal] = d._replace(kind=kind, detail={"decorators": names})
     return decorated
+
+
+@lru_cache(maxsize=10_000)
+def _fits(pattern: re.Pattern[str], name: str) -> bool:
+    """Whether the pattern matches the name; a tree has few decorators."""
+    return pattern.fullmatch(name) is not None

@@ -40,18 +40,18 @@ def _read(out: Outline, assigned: Assigned, loaders: re.Pattern[str] | None) -> 
     wrapper = ""
     if value.type == "call":
         function = value.child_by_field_name("function")
-        given = arguments_of(value, out)
-        if function is None:
+        wrapper = _wrapper(out, function, owner) if function is not None else ""
+        if not wrapper:
             return
-        wrapper = _wrapper(out, function, owner)
-        if wrapper and loaders is not None and loaders.fullmatch(wrapper):
+        given = arguments_of(value, out)
+        if loaders is not None and loaders.fullmatch(wrapper):
             _load(out, name, owner, [*given.positional, *given.keyword.values()])
             return
         named = given.positional[:1] or _named_like(out, name, given.keyword.values())
         if not named:
             return
         value = named[0]
-        if not wrapper or (value.type == "identifier" and out.text(value).encode() in out.names.modules):
+        if value.type == "identifier" and out.data[value.start_byte : value.end_byte] in out.names.modules:
             return
     chain = chain_of(value, out)
     target = out.resolve(chain, owner) if chain else ""

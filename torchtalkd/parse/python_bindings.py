@@ -14,6 +14,7 @@ from tree_sitter import Node
 from torchtalkd import keys
 from torchtalkd.conventions.values import PythonBinding
 from torchtalkd.facts import Definition, Kind, Reference
+from torchtalkd.parse.occurrences import occurrences
 from torchtalkd.parse.python_conventions import Bindings
 from torchtalkd.parse.python_names import key_of, operator_of
 from torchtalkd.parse.python_outline import Outline
@@ -42,7 +43,9 @@ capitals (torch/library.py, `_device_type_to_key`)."""
 
 
 _IMPORT = {"import": True}
-_LIBRARY_ARGUMENTS = rb"\s*\(\s*[\"']([\w-]+)[\"']\s*(?:,\s*[\"']\w*[\"']\s*)?(?:,\s*[\"'](\w+)[\"'])?"
+_LIBRARY_ARGUMENTS = re.compile(
+    rb"\s*\(\s*[\"']([\w-]+)[\"']\s*(?:,\s*[\"']\w*[\"']\s*)?(?:,\s*[\"'](\w+)[\"'])?"
+)
 _ASSIGNED_TO = re.compile(rb"([\w.]+)\s*(?::[^=]+)?=\s*(?:\w+\s*\.\s*)*\Z")
 _NAMED_AS = re.compile(rb"[^\n]*?\)\s*as\s+([\w.]+)")
 
@@ -314,14 +317,15 @@ def _library(context: _Context, which: int | str, callee: Node, arguments: Argum
 
 def _libraries(out: Outline, makers: tuple[str, ...]) -> dict[str, _Library]:
     """Names of this file that hold an operator library, wherever they are assigned."""
-    if not makers or not any(maker.encode() in out.data for maker in makers):
-        return {}
     data = out.data
     found: dict[str, _Library] = {}
     for maker in makers:
-        for match in re.finditer(rb"\b" + re.escape(maker.encode()) + _LIBRARY_ARGUMENTS, data):
-            line = data.rfind(b"\n", 0, match.start()) + 1
-            name = _ASSIGNED_TO.search(data, line, match.start()) or _NAMED_AS.match(data, match.end())
+        for start, end in occurrences(data, (maker.encode(),)):
+            match = _LIBRARY_ARGUMENTS.match(data, end)
+            if match is None:
+                continue
+            line = data.rfind(b"\n", 0, start) + 1
+            name = _ASSIGNED_TO.search(data, line, start) or _NAMED_AS.match(data, match.end())
             if name is not None:
                 library = _Library(match[1].decode(), (match[2] or b"").decode())
                 found[name[1].decode("utf-8", "replace")] = library

@@ -21,6 +21,9 @@ class Bindings:
         self._patterns = [
             (re.compile(translate(b.call)), n) for n, (_, b) in enumerate(rows) if not b.call.isidentifier()
         ]
+        named = [translate(b.call) for _, b in rows if not b.call.isidentifier()]
+        self._any = re.compile("|".join(named) or "(?!)")
+        """What one of these matches."""
         self._plain: dict[str, list[int]] = {}
         for n, (_, b) in enumerate(rows):
             if b.call.isidentifier():
@@ -66,8 +69,10 @@ class Bindings:
         if known is None:
             if len(self._by_call) > 100_000:  # names are without end, memory is not
                 self._by_call.clear()
-            numbers = [n for call, n in self._patterns if call.fullmatch(last)] + self._plain.get(last, [])
-            known = [self._rows[n] for n in sorted(numbers)]
+            numbers = self._plain.get(last, [])
+            if self._any.fullmatch(last):
+                numbers = sorted([*numbers, *(n for call, n in self._patterns if call.fullmatch(last))])
+            known = [self._rows[n] for n in numbers]
             self._by_call[last] = known
         return known
 

@@ -14,16 +14,8 @@ _LONGEST: Final = 1_500
 
 def read_docs(out: Outline) -> None:
     """Add the docstrings of the file's classes to their definitions."""
-    if out.root is None or not (b'"""' in out.data or b"'''" in out.data):
-        return
-    starts = {ordinal: start for start, ordinal in out.by_start.items()}
-    for ordinal, definition in enumerate(out.definitions):
-        if definition.kind != "class" or ordinal not in starts:
-            continue
-        start = starts[ordinal]
-        name = out.root.descendant_for_byte_range(start, start + 1)
-        node = name.parent if name is not None else None
-        body = node.child_by_field_name("body") if node is not None else None
+    for ordinal, node in out.classes:
+        body = node.child_by_field_name("body")
         first = (
             next((child for child in body.named_children if child.type != "comment"), None) if body else None
         )
@@ -32,6 +24,7 @@ def read_docs(out: Outline) -> None:
             continue
         text = cleandoc(string_of(inner, out) or "")
         if text:
+            definition = out.definitions[ordinal]
             if len(text) > _LONGEST:
                 text = text[:_LONGEST].rpartition("\n")[0] or text[:_LONGEST]
             detail = {**(definition.detail or {}), "doc": text}

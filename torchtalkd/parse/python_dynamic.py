@@ -16,12 +16,13 @@ from tree_sitter import Node
 
 from torchtalkd import keys
 from torchtalkd.facts import Definition, Reference
+from torchtalkd.parse.occurrences import occurrences
 from torchtalkd.parse.python_names import imported_module, is_operators, key_of
 from torchtalkd.parse.python_outline import Outline
 from torchtalkd.parse.python_static import Bound, assigned_before, constants, passes, text_of
 from torchtalkd.parse.python_values import arguments_of, chain_of, string_of, unwrapped
 
-_SET: Final = re.compile(rb"setattr\(|globals\(\)\[|vars\(\)\[|locals\(\)\[")
+_TABLES: Final = (b"globals", b"vars", b"locals")
 _WORD: Final = re.compile(rb"[A-Za-z_]\w*")
 _DOTTED: Final = re.compile(r"\.*[A-Za-z_]\w*(?:[.:][A-Za-z_]\w*)*")
 _LAZY: Final = ".__getattr__"
@@ -57,10 +58,13 @@ def read_dynamic(out: Outline) -> None:
 
 def _sets(out: Outline) -> Iterator[_Set]:
     data = out.data
-    if b"setattr(" not in data and b"s()[" not in data:
-        return
-    for match in _SET.finditer(data):
-        start = match.start()
+    words = [b"setattr"] if b"setattr(" in data else []
+    if b"s()[" in data:
+        words += _TABLES
+    for start, end in occurrences(data, words):
+        word = data[start:end]
+        if not data.startswith(b"()[" if word in _TABLES else b"(", end):
+            continue
         owner = out.owners[bisect_right(out.changes, start) - 1]
         around = out.definitions[owner]
         if around.kind not in ("module", "class"):
@@ -69,7 +73,7 @@ def _sets(out: Outline) -> Iterator[_Set]:
         call = node.parent if node is not None and node.type == "identifier" else None
         if node is None or node.start_byte != start or call is None or call.type != "call":
             continue
-        if match[0].startswith(b"setattr"):
+        if word not in _TABLES:
             given = arguments_of(call, out).positional
             holder = _holder(given[0], out, owner) if len(given) == 3 else ""
             if holder:
@@ -81,7 +85,7 @@ def _sets(out: Outline) -> Iterator[_Set]:
             continue
         name, value = key.child_by_field_name("subscript"), assignment.child_by_field_name("right")
         if name is not None and value is not None and assignment.child_by_field_name("left") == key:
-            holder = out.module if match[0].startswith(b"globals") else around.name
+            holder = out.module if word == b"globals" else around.name
             yield _Set(call, holder, name, value)
 
 

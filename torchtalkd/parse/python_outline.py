@@ -33,8 +33,9 @@ _SPACE = re.compile(r"\s+")
 _BLANK = re.compile(rb"\s")
 CHAIN = re.compile(rb"[A-Za-z_\x80-\xff][\w\x80-\xff]*(?:\s*\.\s*[A-Za-z_\x80-\xff][\w\x80-\xff]*)*")
 """A dotted name, white space around the dots included."""
+_PYTHON_2 = re.compile(rb"(?:print|exec)[ \t]+[^\s=(.,:)\]]")
 _LONGEST_SIGNATURE = 4_000
-_IMPORT, _STAR = int(Pattern.IMPORT), int(Pattern.STAR)
+_IMPORT, _STAR, _OLD = int(Pattern.IMPORT), int(Pattern.STAR), int(Pattern.OLD)
 """An attribute of an enum takes longer to look up."""
 _refer: Final = partial(tuple.__new__, Reference)
 _definition: Final = partial(tuple.__new__, Definition)
@@ -67,6 +68,8 @@ class Outline:
     """…and the ordinal that holds from there on."""
     by_start: dict[int, int] = field(default_factory=dict)
     """First byte of a definition's name → its ordinal."""
+    classes: list[tuple[int, Node]] = field(default_factory=list)
+    """The classes, by their ordinals."""
     assigned: list[Assigned] = field(default_factory=list)
     exports: list[Node] = field(default_factory=list)
     """Names `__all__` that are assigned or added to."""
@@ -78,6 +81,8 @@ class Outline:
     """The variables that hold entries of test lists (`python_tests`)."""
     root: Node | None = None
     """The whole file."""
+    python_2: int = 0
+    """The line (from 1) of the first statement that only Python 2 has; 0: none."""
     constants: dict[bytes, Node] | None = None
     """Names of the module that are assigned text or a list, read when first asked for
     (`python_static`)."""
@@ -105,8 +110,10 @@ class Outline:
             return ""
         if not dot:
             return base
-        name = f"{base}.{rest.decode('utf-8', 'replace')}"
-        return canonical(_SPACE.sub("", name) if _BLANK.search(rest) else name)
+        name = rest.decode("utf-8", "replace")
+        if not name.isidentifier() and _BLANK.search(rest):
+            name = _SPACE.sub("", name)
+        return canonical(f"{base}.{name}")
 
     def local(self, name: bytes, owner: int) -> str | None:
         """What a name means in a function: its own, then its callers' around it, then the module's."""
@@ -172,6 +179,8 @@ def outline(tree: Tree, data: bytes, module: str, package: str, is_test: bool) -
                 if signature not in (b"()", b"(self)"):
                     parameters.append((len(out.definitions), signature))
             ordinal = _define(out, "class" if index == class_ else "function", name, node, owner, signature)
+            if index == class_:
+                out.classes.append((ordinal, node))
             if waiting:
                 out.decorators[ordinal] = waiting
                 waiting = []
@@ -186,6 +195,9 @@ def outline(tree: Tree, data: bytes, module: str, package: str, is_test: bool) -
         elif index == augmented:
             if owner == 0:
                 (out.exports if data[start : node.end_byte] == b"__all__" else out.added).append(node)
+        elif index == _OLD:
+            if not out.python_2 and _PYTHON_2.match(data, start):
+                out.python_2 = node.start_point[0] + 1
         else:
             _read_import(out, index, captured, owner, is_test)
     while len(stack) > 1:
@@ -223,6 +235,12 @@ def _define(out: Outline, kind: Kind, name: Node, node: Node, owner: int, parame
     return ordinal
 
 
+@lru_cache(maxsize=10_000)
+def _names_in(parameters: bytes) -> frozenset[bytes]:
+    """What stands where names of parameters may; the same lists stand in many files."""
+    return frozenset(_PARAMETER.findall(parameters))
+
+
 def _flat(parameters: bytes) -> bytes:
     """A parameter list without its comments, texts, and all that stands in brackets within it."""
     text = _TEXTS.sub(b"", parameters[1:])
@@ -240,7 +258,7 @@ def _hide(out: Outline, parameters: list[tuple[int, bytes]], bound: list[tuple[b
     has_operators = b"ops" in data
     functions = {ordinal for ordinal, d in enumerate(definitions) if d.kind == "function"}
     for ordinal, text in parameters:
-        hidden = known.intersection(_PARAMETER.findall(text))
+        hidden = known.intersection(_names_in(text))
         if hidden:
             # Behind a comma in brackets or quotes stands no parameter: `x: dict[str, torch.Tensor]`.
             hidden = known.intersection(_PARAMETER.findall(_flat(text)))
@@ -250,7 +268,7 @@ def _hide(out: Outline, parameters: list[tuple[int, bytes]], bound: list[tuple[b
         if owner not in functions:
             if text == b"__all__" and owner == 0:
                 out.exports.append(node)
-            elif node.parent is not None and node.parent.type == "assignment":
+            elif (parent := node.parent) is not None and parent.type == "assignment":
                 out.assigned.append(Assigned(node, owner))
             continue
         if (
@@ -291,7 +309,7 @@ def _read_bases(out: Outline, bases: Node, owner: int) -> None:
             "", text.decode("utf-8", "replace")
         )
         row, column = base.start_point
-        out.references.append(Reference(key_of(name), name, "base", row + 1, column, owner))
+        out.references.append(_refer((key_of(name), name, "base", row + 1, column, owner, -1)))
         out.told.add(base.start_byte)
 
 
@@ -299,33 +317,26 @@ def _read_import(
     out: Outline, index: int, captured: dict[str, list[Node]], owner: int, is_test: bool
 ) -> None:
     names, data = out.names, out.data
-    module = ""
+    module, package = b"", ""
     if index != _IMPORT:
         module_node = captured["m"][0]
-        module = _imported(data[module_node.start_byte : module_node.end_byte], out.package)
+        module = data[module_node.start_byte : module_node.end_byte]
+        package = out.package if module[:1] == b"." else ""
     if index == _STAR:
         row, column = captured["s"][0].start_point
         names.star = True
-        out.references.append(Reference(keys.py(module), module, "star", row + 1, column, owner))
+        around = imported_module(_tight(module.decode("utf-8", "replace")), package)
+        out.references.append(Reference(keys.py(around), around, "star", row + 1, column, owner))
         return
-    node = place = captured["n"][0]
-    written, as_, local = data[node.start_byte : node.end_byte].decode("utf-8", "replace").partition(" as ")
-    if as_:
-        place = node.child_by_field_name("alias") or node
-        local = out.text(place)
-    if not written.isidentifier():
-        written = _tight(written)
-    full = canonical(f"{module}.{written}" if module else written)
-    key = key_of(full)
+    node = captured["n"][0]
+    key, full, local, is_renamed = _imported(module, data[node.start_byte : node.end_byte], package)
     row, column = node.start_point
     is_alias = owner == 0 and index != _IMPORT and not is_test
     if not is_alias:  # What an alias is to be found by is its target.
         out.references.append(_refer((key, full, "import", row + 1, column, owner, -1)))
     meaning = full
-    if not as_:
-        local = written
-        if index == _IMPORT:
-            local = meaning = written.partition(".")[0]
+    if index == _IMPORT and not is_renamed:
+        local = meaning = local.partition(".")[0]
     name = local.encode()
     if owner == 0:
         names.top[name] = meaning
@@ -334,8 +345,8 @@ def _read_import(
         elif is_alias:
             mine = f"{out.module}.{local}"
             out.references.append(_refer((key, full, "target", row + 1, column, len(out.definitions), -1)))
-            if as_:
-                row, column = place.start_point
+            if is_renamed:
+                row, column = (node.child_by_field_name("alias") or node).start_point
             fields = (
                 keys.py(local), mine, "alias", row + 1, column, row + 1, 0,
                 False, False, "", "", "", "", {"import": True}, 0,
@@ -347,10 +358,16 @@ def _read_import(
         names.bind(owner, name, meaning)
 
 
-@lru_cache(maxsize=10_000)
-def _imported(written: bytes, package: str) -> str:
-    """`imported_module` of what stands in the text; a statement imports many names of one module."""
-    return imported_module(_tight(written.decode("utf-8", "replace")), package)
+@lru_cache(maxsize=20_000)
+def _imported(module: bytes, written: bytes, package: str) -> tuple[str, str, str, bool]:
+    """What an import says, from its text: the key and the full name of what is imported, the name that it has
+    here, and whether that is another one. Files import the same things over and over."""
+    around = imported_module(_tight(module.decode("utf-8", "replace")), package)
+    name, as_, local = written.decode("utf-8", "replace").partition(" as ")
+    name = _tight(name)
+    full = canonical(f"{around}.{name}" if around else name)
+    # Behind `as` a line may end, and a comment stand.
+    return key_of(full), full, (local.split() or [""])[-1] if as_ else name, bool(as_)
 
 
 def _tight(text: str) -> str:

@@ -61,7 +61,7 @@ def read_tests(
     texts = _cases(out, decorated, known.cases)
     texts += _made(out, calls, known.makers)
     entries = out.entry_lists
-    named = any(part in out.data for part in known.parts)
+    named = any(known.lists.fullmatch(out.text(name)) for name, _ in out.assigned)
     if texts or entries or named:
         _name_values(out, texts, entries, known.lists if named else None)
 
@@ -70,15 +70,12 @@ class _Known(NamedTuple):
     cases: frozenset[str]
     makers: frozenset[str]
     lists: re.Pattern[str]
-    parts: tuple[bytes, ...]
-    """Of the names of lists what is certain to stand in a text that has one."""
 
 
 @cache
 def _known(tests: PythonTests) -> _Known:
-    parts = tuple(max(pattern.split("*"), key=len).encode() for pattern in tests.lists)
     pattern = re.compile("|".join(map(translate, tests.lists)) or "(?!)")
-    return _Known(frozenset(tests.cases), frozenset(tests.makers), pattern, parts)
+    return _Known(frozenset(tests.cases), frozenset(tests.makers), pattern)
 
 
 def entry_detail(out: Outline, site: Node, arguments: Arguments) -> dict[str, Any]:

@@ -29,13 +29,14 @@ class Pattern(IntEnum):
     IMPORT = 4
     FROM = 5
     STAR = 6
-    BOUND = 7
-    AUGMENTED = 8
-    CALL = 9
-    METHOD = 10
-    LAUNCH = 11
-    VALUE = 12
-    ARGUMENT = 13
+    OLD = 7
+    BOUND = 8
+    AUGMENTED = 9
+    CALL = 10
+    METHOD = 11
+    LAUNCH = 12
+    VALUE = 13
+    ARGUMENT = 14
 
 
 class Tree(NamedTuple):

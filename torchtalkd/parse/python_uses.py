@@ -17,6 +17,7 @@ from tree_sitter import Node
 from torchtalkd import keys
 from torchtalkd.facts import Reference, ReferenceKind
 from torchtalkd.parse.python_getattr import CALLEE, looked_up
+from torchtalkd.parse.python_held import ASSIGNS, BEFORE, held
 from torchtalkd.parse.python_launches import held_kernels
 from torchtalkd.parse.python_names import key_of
 from torchtalkd.parse.python_outline import CHAIN, Outline
@@ -65,6 +66,7 @@ class Wanted:
 
     def __init__(self, binds: Callable[[str], bool]) -> None:
         self.binds = binds
+        self.plain: dict[bytes, Use] = {}
         self.methods: dict[bytes, Use] = {}
         self.own: dict[bytes, Use] = {}
         self.known: dict[tuple[str, bytes], Use] = {}
@@ -72,7 +74,7 @@ class Wanted:
 
     def trim(self) -> None:
         """Forget what is kept when it is much: a process may live long."""
-        for kept in (self.methods, self.own, self.known):
+        for kept in (self.plain, self.methods, self.own, self.known):
             if len(kept) > _MOST_KEPT:
                 kept.clear()
 
@@ -88,13 +90,21 @@ class Wanted:
             return None
         return None if root[:1] in _QUOTES else self.methods.get(last)
 
+    def nobody(self, name: bytes) -> Use:
+        """A plain name that means nothing in its file: a builtin or a local variable."""
+        use = self.plain.get(name)
+        if use is None:
+            written = name.decode("utf-8", "replace")
+            use = self.plain[name] = Use("", "", "call", written if self.binds(written) else "", 0)
+        return use
+
     def method(self, last: bytes, receiver: str) -> Use:
         """A method of an unknown receiver, or of `self` or `super()`."""
         name = last.decode("utf-8", "replace")
         binds = name if self.binds(name) else ""
         # `self.f` stands at self; of `x.g(y).f` it is the f that is looked for.
         width = len(last) + (5 if receiver == "self." else 0)
-        use = Use(keys.attr(name), receiver + name, "method", binds, width)
+        use = _use((keys.attr(name), receiver + name, "method", binds, width))
         if not receiver:
             self.methods[last] = use
         elif receiver == "self.":
@@ -103,19 +113,24 @@ class Wanted:
 
 
 _NOTHING: Final = Use("", "", "call", "", 0)
+_use: Final = partial(tuple.__new__, Use)
+"""A Use of all its fields; by its own name it would cost thrice the time."""
 
 
 def read_uses(out: Outline, matches: list[Match], wanted: Wanted) -> list[BindingCall]:
     """Add the file's uses to `out.references`; return the calls that may be bindings."""
     data, names, told, definitions = out.data, out.names, out.told, out.definitions
-    top, local = names.top, names.local
+    top, local, star = names.top, names.local, names.star
     add, make = out.references.append, partial(tuple.__new__, Reference)
     known = wanted.known
     kept: dict[bytes, Use] = {}
     values: dict[bytes, tuple[str, str]] = {}
     bindings: list[BindingCall] = []
+    holds: list[Reference] = []
     changes, owners = out.changes, out.owners
-    place, owner, change, in_class = 0, 0, out.changes[1], False
+    place, owner, change = 0, 0, out.changes[1]
+    no_members: dict[bytes, str | None] = {}
+    members = no_members  # The names of the class whose body this is: they are seen nowhere else.
     call, launch, value = int(Pattern.CALL), int(Pattern.LAUNCH), int(Pattern.VALUE)
     argument, meaningful = int(Pattern.ARGUMENT), top.keys() | local
     is_chain = CHAIN.fullmatch
@@ -129,46 +144,46 @@ def read_uses(out: Outline, matches: list[Match], wanted: Wanted) -> list[Bindin
             base = text if index == argument else text.partition(b".")[0]
             if base not in meaningful or start in told:
                 continue
-            while start >= change:
-                place += 1
-                owner, change = owners[place], changes[place + 1]
-                in_class = definitions[owner].kind == "class"
-            meaning = None if in_class else values.get(text)
+        else:
+            node = captured["c"][0]
+            start = node.start_byte
+        while start >= change:
+            place += 1
+            owner, change = owners[place], changes[place + 1]
+            members = no_members
+            if definitions[owner].kind == "class":
+                members = names.scoped.get(owner, no_members)
+
+        if index >= value:
+            meaning = None if base in members else values.get(text)
             if meaning is None:
                 name = out.resolve(text, owner) if is_chain(text) else ""
                 meaning = (key_of(name), name) if name else ("", "")
-                if not in_class and base not in local:
+                if base not in local and base not in members:
                     values[text] = meaning
             if meaning[0]:
                 row, column = node.start_point
                 add(make((meaning[0], meaning[1], "address", row + 1, column, owner, -1)))
             continue
 
-        node = captured["c"][0]
-        start, end = node.start_byte, node.end_byte
-        while start >= change:
-            place += 1
-            owner, change = owners[place], changes[place + 1]
-            in_class = definitions[owner].kind == "class"
-
+        end = node.end_byte
+        text = data[start:end]
         if index == launch:
-            text = data[start:end]
             name = out.resolve(text, owner) if is_chain(text) else ""
-            for held in [name] if name else held_kernels(out, text, owner, start):
+            for kernel in [name] if name else held_kernels(out, text, owner, start):
                 row, column = node.start_point
-                add(make((key_of(held), held, "launch", row + 1, column, owner, -1)))
+                add(make((key_of(kernel), kernel, "launch", row + 1, column, owner, -1)))
                 told.add(start)
+            if name:
+                holds += held(out, node, owner)
             continue
-
         if end - start > _LONGEST_READ:
             text = b"()" + data[end - _LONGEST_READ : end]
-        else:
-            text = data[start:end]
         if text == CALLEE:
             row, column = node.start_point
             for found in looked_up(out, node, owner):
                 add(make((found.key, found.name, "method", row + 1, column, owner, -1)))
-        use = None if in_class else kept.get(text)
+        use = None if members else kept.get(text)
         if use is None:
             if text[:1] == b"*":
                 # In `return a, *f(x)` the grammar takes `*f` for what is called.
@@ -185,7 +200,7 @@ def read_uses(out: Outline, matches: list[Match], wanted: Wanted) -> list[Bindin
             root = root.rstrip()
             is_local = root in local
             base_name = out.local(root, owner) if is_local else top.get(root)
-            if in_class:
+            if root in members:
                 use = _understood(out, text, owner, wanted)
             elif base_name:
                 # What it means depends on what the root stands for alone: the same in all files. (Of a
@@ -196,11 +211,11 @@ def read_uses(out: Outline, matches: list[Match], wanted: Wanted) -> list[Bindin
                     use = _understood(out, text, owner, wanted)
                     if len(text) <= _LONGEST_KEPT:
                         known[meant] = use
+            elif dot:
+                use = wanted.of_unknown(root, rest) or _understood(out, text, owner, wanted)
             else:
-                use = wanted.of_unknown(root, rest) if dot else None
-                if use is None:
-                    use = _understood(out, text, owner, wanted)
-            if not in_class and not is_local:
+                use = _understood(out, text, owner, wanted) if star else wanted.nobody(text)
+            if not is_local and root not in members:
                 kept[text] = use
         key, name, kind, binds, width = use
         if binds:
@@ -211,7 +226,11 @@ def read_uses(out: Outline, matches: list[Match], wanted: Wanted) -> list[Bindin
                 column -= width
             else:
                 row, column = node.start_point
+                before = data[start - 1]
+                if before == ASSIGNS or (before in BEFORE and data[start - 2] in BEFORE):
+                    holds += held(out, node, owner)
             add(make((key, name, kind, row + 1, column, owner, -1)))
+    out.references += holds
     wanted.trim()
     return bindings
 
@@ -227,13 +246,12 @@ def _understood(out: Outline, text: bytes, owner: int, wanted: Wanted) -> Use:
         if name:
             final = name.rpartition(".")[2]
             binds = final if wanted.binds(final) else written if wanted.binds(written) else ""
-            return Use(key_of(name), name, "call", binds, 0)
+            return _use((key_of(name), name, "call", binds, 0))
         if not dot:
-            binds = written if wanted.binds(written) else ""
             # With a star import in the file, a name of nobody may come from there.
             if out.names.star and root not in _BUILTINS and root not in out.names.local:
-                return Use(keys.py(written), written, "call", binds, 0)
-            return _NOTHING._replace(binds=binds)
+                return Use(keys.py(written), written, "call", written if wanted.binds(written) else "", 0)
+            return wanted.nobody(root)
         if root in _SELF and b"." not in rest:
             return wanted.method(last, "self.")._replace(width=len(text))
         return wanted.method(last, "")

@@ -21,11 +21,22 @@ from torchtalkd.parse.python_outline import CHAIN, Outline
 
 VARIABLES: Final = "variables"
 _TEXTS: Final = re.compile(
-    rb"#[^\n]*|(?:\"\"\"(?:[^\\]|\\.)*?\"\"\"|'''(?:[^\\]|\\.)*?'''|\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*')",
+    rb"#[^\n]*"
+    rb"|\"\"\"[^\"\\]*+(?:(?:\\.|\"(?!\"\"))[^\"\\]*+)*+\"\"\"|\"[^\"\\\n]*+(?:\\.[^\"\\\n]*+)*+\""
+    rb"|'''[^'\\]*+(?:(?:\\.|'(?!''))[^'\\]*+)*+'''|'[^'\\\n]*+(?:\\.[^'\\\n]*+)*+'",
     re.DOTALL,
 )
-_WORDS: Final = rb"globals|vars|locals|setattr|exec|eval|modules|__dict__|_getframe|__setattr__"
-_MAKING: Final = re.compile(rb"\b(?:" + _WORDS + rb")\b")
+_USED: Final = re.compile(rb"(?<![\w.\x80-\xff])(" + CHAIN.pattern + rb")(\(?)")
+"""A dotted name, and whether it is called."""
+_MAKERS: Final = frozenset(
+    (
+        *(b"globals", b"vars", b"locals", b"setattr", b"exec", b"eval", b"modules", b"__dict__"),
+        *(b"_getframe", b"__setattr__"),
+    )
+)
+"""Words of what may make names of a module."""
+_MAKING: Final = re.compile(rb"\b(?:" + b"|".join(sorted(_MAKERS)) + rb")\b")
+_STANDS: Final = re.compile(rb"(?<![\w.])[A-Za-z_\x80-\xff][\w\x80-\xff]*")
 _CHANGES: Final = re.compile(rb"[ \t]*(?:\.(\w+)[ \t]*\(|\[[^\n]*\][ \t]*[-+|]?=(?!=)|[-+|]=)")
 _GLOBAL: Final = re.compile(rb"global[ \t]+([^\n#]+)")
 _LONGEST: Final = 400_000
@@ -71,19 +82,20 @@ class _Statement(NamedTuple):
 
 def read_variables(out: Outline) -> None:
     """Tell the module's definition of its variables."""
-    statements = list(_statements(out)) if out.root is not None else []
+    top = out.root.named_children if out.root is not None else []
+    statements = list(_statements(top, out.data))
     variables = {statement.name for statement in statements if not statement.changes} - {b""}
     if not statements:
         return
     found: list[list[Any]] = []
     loose: dict[str, None] = {}
-    makers = _makers(out)
+    functions, makers = _functions(top, out.data), set(_MAKERS)
     for name, node, begin, *_ in statements:
         named = _named(out, begin, node.end_byte, variables)
         lines = node.start_point[0] + 1, node.end_point[0] + 1
         if name in variables:
             found.append([name.decode("utf-8", "replace"), *lines, named])
-        elif makers.search(out.data, node.start_byte, node.end_byte):
+        elif _makes(node, makers, functions, out.data):
             found.append(["", *lines, named])
         else:
             loose.update(dict.fromkeys(named))
@@ -97,16 +109,25 @@ def read_variables(out: Outline) -> None:
     out.definitions[0] = module._replace(detail={**(module.detail or {}), VARIABLES: found})
 
 
-def _makers(out: Outline) -> re.Pattern[bytes]:
-    """What a statement has in it that may make names of the module: words, and calls of functions that have
-    these in them."""
-    names = [_WORDS]
-    for node in out.root.named_children if out.root is not None else ():
-        if node.type == "function_definition" and _MAKING.search(out.data, node.start_byte, node.end_byte):
-            name = node.child_by_field_name("name")
-            if name is not None:
-                names.append(re.escape(out.data[name.start_byte : name.end_byte]))
-    return re.compile(rb"(?<![\w.])(?:" + b"|".join(names) + rb")(?!\w)")
+def _functions(top: list[Node], data: bytes) -> dict[bytes, Node]:
+    """The functions of a module by their names."""
+    found: dict[bytes, Node] = {}
+    for node in top:
+        name = node.child_by_field_name("name") if node.type == "function_definition" else None
+        if name is not None:
+            found[data[name.start_byte : name.end_byte]] = node
+    return found
+
+
+def _makes(statement: Node, makers: set[bytes], functions: dict[bytes, Node], data: bytes) -> bool:
+    """Whether a statement may make names of the module: by a word that stands in it, or in a function that
+    it names. `functions` are those that were not looked at; those that may are added to the words."""
+    words = set(_STANDS.findall(data, statement.start_byte, statement.end_byte))
+    for word in words & functions.keys():
+        function = functions.pop(word)
+        if _MAKING.search(data, function.start_byte, function.end_byte):
+            makers.add(word)
+    return not words.isdisjoint(makers)
 
 
 def _changed(out: Outline, variables: set[bytes]) -> set[bytes]:
@@ -138,10 +159,9 @@ def _occurrences(data: bytes, name: bytes) -> Iterator[int]:
         at = data.find(name, at + width)
 
 
-def _statements(out: Outline) -> Iterator[_Statement]:
+def _statements(top: list[Node], data: bytes) -> Iterator[_Statement]:
     """The statements of a module and of its blocks, in the order of the text."""
-    data = out.data
-    waiting = list(reversed(out.root.named_children)) if out.root is not None else []
+    waiting = top[::-1]
     while waiting:
         node = waiting.pop()
         kind = node.type
@@ -215,14 +235,12 @@ def _named(out: Outline, start: int, end: int, variables: set[bytes]) -> list[st
         text = _TEXTS.sub(b" ", text)
     found: dict[str, None] = {}
     known = out.names.top
-    for match in CHAIN.finditer(text):
-        root = match[0].partition(b".")[0].rstrip()
-        if text[match.start() - 1 : match.start()] == b".":
-            continue
-        if root in variables and root not in known:
+    for chain, called in dict.fromkeys(_USED.findall(text)):
+        root = chain.partition(b".")[0].rstrip()
+        if root in known:
+            full = out.resolve(chain, 0) if not called else ""
+        elif root in variables:
             full = f"{out.module}.{root.decode('utf-8', 'replace')}"
-        elif root in known and text[match.end() : match.end() + 1] != b"(":
-            full = out.resolve(match[0], 0)
         else:
             continue
         if full and len(full) < 200:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import sys
 from array import array
+from collections import defaultdict
 from struct import Struct
 from typing import Any, Final, NamedTuple, cast
 
@@ -63,18 +64,13 @@ def pack(file_id: int, facts: FileFacts) -> Rows:
     ]  # fmt: skip
     binding = [definition[2] in BINDING_KINDS for definition in facts.definitions]
     targets: list[tuple[Any, ...]] = []
-    packed: dict[tuple[str, str, str], list[bytes]] = {}
+    packed: defaultdict[tuple[str, str, str], list[bytes]] = defaultdict(list)
     for key, name, kind, line, column, owner, arguments in facts.references:
         if owner >= 0 and binding[owner] and kind in ("target", "argument"):
             targets.append((base | len(targets), base | owner, key, name, kind, line, column))
-            continue
-        what = (key, name, kind)
-        site = _site(line, column, (owner + 1) << 8 | (arguments + 1 if arguments < 255 else 255))
-        sites = packed.get(what)
-        if sites is None:
-            packed[what] = [site]
         else:
-            sites.append(site)
+            last = (owner + 1) << 8 | (arguments + 1 if arguments < 255 else 255)
+            packed[key, name, kind].append(_site(line, column, last))
     references = [
         (base | ordinal, key, name, kind, b"".join(sites))
         for ordinal, ((key, name, kind), sites) in enumerate(packed.items())

@@ -12,7 +12,9 @@
 (import_statement name: (_) @name)
 (import_from_statement module_name: (_) @module name: (_) @name)
 (import_from_statement module_name: (_) @module (wildcard_import) @star)
-; 7-8: names that are bound
+; 7: what only Python 2 has
+[(print_statement) (exec_statement)] @node
+; 8-9: names that are bound
 [
   (assignment left: (identifier) @name)
   (for_statement left: (identifier) @name)
@@ -20,12 +22,12 @@
 ]
 (augmented_assignment left: (identifier) @name)
 
-; 9-11: calls. The arguments are not asked for: a match would stay open until they come, and all
+; 10-12: calls. The arguments are not asked for: a match would stay open until they come, and all
 ; that are open are tried with each node, so that 20,000 calls within each other took minutes.
 (call function: (identifier) @callee)
 (call function: (attribute) @callee)
 (call function: (subscript value: [(identifier) (attribute) (call)] @callee))
-; 12: a plain or dotted name where its value is kept or given: in tables, defaults, assignments,
+; 13: a plain or dotted name where its value is kept or given: in tables, defaults, assignments,
 ; decorators, arguments, returned. (Each match costs a microsecond, and most values are those of local
 ; variables. A name in a comparison is no reference.)
 [
@@ -42,6 +44,6 @@
   (pair key: (attribute) @value)
   (pair value: [(identifier) (attribute)] @value)
 ]
-; 13: a plain name that is passed on. Not in tests, where it would be a third of all matches: what they
+; 14: a plain name that is passed on. Not in tests, where it would be a third of all matches: what they
 ; pass on they have imported.
 (argument_list (identifier) @value)
