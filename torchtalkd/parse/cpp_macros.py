@@ -33,6 +33,8 @@ _SOURCES: Final = (".cpp", ".cc", ".c", ".cxx", ".cu", ".mm", ".metal", ".hip")
 _HOLE = re.compile(r"tt_hole_(\d+)_")
 _LAST_NAME: Final = re.compile(r"[A-Za-z_][\w:]*$")
 _CALLEE = re.compile(r"(\.|->)?\b([A-Za-z_]\w*(?:::[A-Za-z_]\w*)*)\s*(?:<[^<>(){};]*>\s*)?\(")
+_HEAD = re.compile(r"([A-Za-z_]\w*)\s*\(")
+"""What the body of a macro that is another one with some arguments begins with."""
 _NO_CALLEES: Final = frozenset(
     {"if", "for", "while", "switch", "return", "sizeof", "defined", "decltype", "catch", "static_cast"}
 )
@@ -143,11 +145,16 @@ def _templates(collector: Collector, own: list[Macro], grammar: str) -> dict[int
     chunks: list[Chunk] = []
     length = 0
     for number, macro in enumerate(own):
-        if not promising.search(macro.body) or macro.body.startswith(("do", "if", "for", "[", "(")):
+        if macro.body.startswith(("do", "if", "for", "[", "(")):
+            continue
+        head = _HEAD.match(macro.body)
+        if not promising.search(macro.body) and (head is None or head.group(1) not in collector.macros):
             continue
         holes = [f"tt_hole_{index}_" for index in range(len(macro.parameters or ()))]
         text = substitute(macro, holes)
         text = expand(text, collector.macros, frozenset({macro.name}))
+        if not promising.search(text):
+            continue
         text = _closed(text, collector, False)
         if length + len(text) > _MAX_TEXT or not _balanced(text):
             continue
