@@ -514,6 +514,9 @@ define_flag(
 
 static int x = call(1);
 Klass(int);
+/* A comment;
+commented(out);
+*/
 Klass
 make(int a) { return a; }
 template <class T>

@@ -43,7 +43,10 @@ def lone_uses(data: bytes) -> list[re.Match[bytes]]:
             continue
         opening = match.end() - 1
         use = arguments(data[opening : opening + _LONGEST].decode("latin-1"), 0)
-        if use is not None and _BEHIND.match(data, opening + use[1]) is not None:
+        if use is None or _BEHIND.match(data, opening + use[1]) is None:
+            continue
+        if data.rfind(b"/*", 0, opening) <= data.rfind(b"*/", 0, opening):
+            # It is in no comment.
             behind = opening + use[1]
             found.append(match)
     return found

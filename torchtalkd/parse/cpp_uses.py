@@ -123,8 +123,7 @@ def settle(collector: Collector, candidates: list[re.Match[bytes]], lifted: list
         if offset in collector.macro_offsets or inside.owner(place[0]) >= 0:
             continue
         unmet = _use(collector.source, match)
-        if unmet is not None:
-            _read(collector, unmet)
+        if unmet is not None and _read(collector, unmet):
             places.add(place)
     if places:
         # The grammar took those with a semicolon for calls.
@@ -136,7 +135,8 @@ def settle(collector: Collector, candidates: list[re.Match[bytes]], lifted: list
         ]
 
 
-def _read(collector: Collector, use: Use) -> None:
+def _read(collector: Collector, use: Use) -> bool:
+    """Whether it can be a use where it stands: in a class it may be a constructor."""
     spelling = collector.spelling
     scope = collector.scope_at(use.offset)
     shape = spelling.shapes.get(use.name)
@@ -160,6 +160,7 @@ def _read(collector: Collector, use: Use) -> None:
         )
     elif not scope.inside_class and not spelling.makes_nothing(use.name):
         macro_use.note(collector, scope, use.name, use.offset, use.end, use.arguments)
+    return not scope.inside_class
 
 
 def _use(data: bytes, match: re.Match[bytes]) -> Use | None:
