@@ -51,7 +51,7 @@ class Use(NamedTuple):
 def statements(data: bytes, macros: Collection[str], spelling: Spelling) -> list[re.Match[bytes]]:
     """Where a statement begins with one of the macros, or with any name in capitals that the manifest
     does not say to define nothing, or with what can only be a macro where it stands. Group 1 is the name."""
-    others = [re.escape(name.encode()) for name in macros if not name.isupper()]
+    others = [re.escape(name.encode()) for name in macros if not name.isupper() or name.startswith("_")]
     pattern = _STATEMENT
     if others:
         first_letters = b"".join({name[:1] for name in others})
