@@ -50,8 +50,8 @@ RECIPE = Compilation(
         UnitRule("all", ("src",), defines=("RULE",)),
     ),
     packages=(
-        Package("fmt", "fmt/format.h", ("third/fmt",), defines=("HAS_FMT",)),
-        Package("gone", "gone.h", defines=("HAS_GONE",)),
+        Package("fmt", "fmt/format.h", ("third/fmt",), defines=("HAS_FMT",), stand_ins=("FMT(...)=",)),
+        Package("gone", "gone.h", defines=("HAS_GONE",), stand_ins=("GONE(...)=",)),
         Package("some", "fmt/format.h", ("third/fmt",), defines=("SOME",), paths=("src/b.cc",)),
     ),
     configured=(ConfiguredHeader("inc/config.h", "config.h.in", {"MAJOR": "{major}"}),),
@@ -93,7 +93,8 @@ def test_what_a_unit_is_told(root: Path) -> None:
     text = " ".join(unit.arguments)
     assert text.startswith("-x c++ -w -ferror-limit=0 -resource-dir ")
     folders = f"-I{made} -I{root} -I{made}/inc -I{root}/inc -isystem {root}/third/fmt"
-    assert f"-std=c++17 -DALL -DRULE -DHAS_FMT {folders}" in text
+    # Of what is nowhere its stand-ins are defined, and of what is there they are not.
+    assert f"-std=c++17 -DALL -DRULE -DHAS_FMT -DGONE(...)= {folders}" in text
     assert "HAS_GONE" not in text
     assert "/cuda" not in text
     kinds = {

@@ -500,6 +500,58 @@ def test_a_macro_around_a_registered_function() -> None:
     assert targets(facts, one(facts, "registration")) == ["rule"]
 
 
+LONE = """#include "flags.h"
+MY_DEFINE_bool(one, true, "…")
+
+// A comment.
+define_flag(two, f(1))
+namespace mine {
+  MY_Define(three)
+define_flag(four); // Of another kind.
+define_flag(
+    five,
+    6)
+
+static int x = call(1);
+Klass(int);
+/* A comment;
+commented(out);
+*/
+Klass
+make(int a) { return a; }
+template <class T>
+Deduced(T) -> Deduced<T>;
+static_assert(true);
+int body() {
+  x = 1;
+call(2);
+  return x;
+}
+struct Klass {
+  int y;
+Klass(int y)
+    : y(y) {}
+};
+}
+"""
+
+
+def test_a_macro_of_any_spelling_outside_of_functions() -> None:
+    found = facts_of(LONE)
+    uses = sorted((d.line, d.end_line, d.name) for d in found.definitions if d.kind == "macro_use")
+    assert uses == [
+        (2, 2, "MY_DEFINE_bool"),
+        (5, 5, "define_flag"),
+        (7, 7, "MY_Define"),
+        (8, 8, "define_flag"),
+        (9, 11, "define_flag"),
+        (14, 14, "Klass"),
+    ]
+    assert {"mine::make", "mine::body", "mine::Klass::Klass"} <= set(names(found, "function"))
+    # What stands in an argument is read as well.
+    assert [r.name for r in found.references if r.kind == "call"] == ["call", "call", "f"]
+
+
 def test_a_list_of_tags_is_no_function() -> None:
     facts = facts_of('TORCH_LIBRARY(q, m) { m.def(SCHEMA("f(Tensor x) -> Tensor"), {at::Tag::core}); }')
     schema = one(facts, "schema")

@@ -165,3 +165,20 @@ def test_a_precompiled_header_changes_nothing(tmp_path: Path) -> None:
 def test_what_libclang_gives_nothing_for_is_said(tmp_path: Path) -> None:
     with pytest.raises(Failed):
         read(str(tmp_path / "gone.cpp"), FLAGS, str(tmp_path))
+
+
+def test_what_a_macro_makes_is_written_and_what_the_compiler_adds_is_not(unit: Read) -> None:
+    found = unit(
+        "#define MADE(name) struct name { name(int) {} void run() {} template <class T> void all(T) {} "
+        "template <class T> void each(T) {} }; struct Plain##name {};\n"
+        "MADE(A)\n"
+        "void g() { A a(1); a.run(); a.all(1); a.each(1); PlainA plain; PlainA copied(plain); A copy(a); }\n"
+    )
+    assert [one.partition(" ")[2] for one in sites(found, "g")] == [
+        "construct A::A",
+        "call A::run",
+        "call A::all",
+        "call A::each",
+    ]
+    # All stand at the macro's use, and are different functions.
+    assert len({body.usr for body in found.bodies if body.line == 2}) == 4

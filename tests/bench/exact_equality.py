@@ -4,10 +4,10 @@
 
 `DIR` is the folder of an index whose headers were generated; precompiled headers that are missing are made
 there. Each sampled unit is read both ways. What is compared are the resolved references, by enclosing
-function, place, kind and target (its name, its digest and its place). Each difference is listed. CPU times
-are printed, too; units that lack a header are counted apart, as each way recovers from the errors of that in
-its own manner. Then the index is asked for each function and each edge within the tree that the plain
-parses show: what it lacks is listed.
+function, place, kind and target (its name, its digest and its place). Each difference is listed with its
+cause. CPU times are printed, too; units that lack a header are counted apart and together with the others, as
+each way recovers from the errors of that in its own manner. Then the index is asked for each function and
+each edge within the tree that the plain parses show: what it lacks is listed.
 """
 
 from __future__ import annotations
@@ -142,15 +142,20 @@ def _compare(sample: list[str], shared: Answers, plain: Answers) -> None:
         counts[lacks].update(units=1, total=len(theirs), missing=len(theirs - mine), extra=len(mine - theirs))
         for word, some in (("missing", theirs - mine), ("extra", mine - theirs)):
             for reference in sorted(some)[:20]:
-                print(f"  {path}: {word} {reference}")
+                print(f"  {path}: {word} {reference}{_cause(path, reference[1], one, other)}")
         errors = [len([e for e in answer["errors"] if not e[3]]) for answer in (one, other)]
         if errors[0] != errors[1]:
             print(f"  {path}: {errors[0]} errors, {errors[1]} when read plainly")
-    for lacks, found in counts.items():
+    told = {
+        "without a missing header": counts[False],
+        "with a missing header": counts[True],
+        "in all": counts[False] + counts[True],
+    }
+    for which, found in told.items():
         share = 100 * (1 - (found["missing"] + found["extra"]) / max(1, found["total"]))
         print(
-            f"{found['units']} units {'with' if lacks else 'without'} a missing header, {found['total']}"
-            f" references: {found['missing']} missing, {found['extra']} extra; {share:.3f} % equal"
+            f"{found['units']} units {which}, {found['total']} references: {found['missing']} missing,"
+            f" {found['extra']} extra; {share:.3f} % equal"
         )
     for word, answers in (("with precompiled headers", shared), ("plainly", plain)):
         seconds = sorted(answers[path].get("seconds", 0.0) for path in sample)
@@ -162,6 +167,16 @@ def _compare(sample: list[str], shared: Answers, plain: Answers) -> None:
         )
     again = sum(bool(shared[path].get("plain")) for path in sample)
     print(f"{again} units were read once more, because a precompiled header may have made an error")
+
+
+def _cause(path: str, line: int, one: dict[str, Any], other: dict[str, Any]) -> str:
+    """Why a line is understood otherwise: the errors that only one of the readings has there, else the last
+    one before, behind which the plain reading lost its way."""
+    mine, theirs = ([tuple(error) for error in answer["errors"]] for answer in (one, other))
+    there = sorted(error for error in {*mine} ^ {*theirs} if error[:2] == (path, line))
+    for error in there:
+        return f" as {'the plain reading' if error in theirs else 'it'} has an error there: {error[2]}"
+    return f" behind {theirs[-1][0]}:{theirs[-1][1]}: {theirs[-1][2]}" if theirs else ""
 
 
 def _found(view: View, sample: list[str], plain: Answers) -> None:

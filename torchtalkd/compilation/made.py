@@ -101,7 +101,9 @@ def made_units(
         )
         # What only some units are given is part of the hint.
         special = [
-            recipe.packages[n].name for n in found if recipe.packages[n].paths and machine.packages[n].where
+            recipe.packages[n].name
+            for n in found
+            if recipe.packages[n].paths and (machine.packages[n].where or recipe.packages[n].stand_ins)
         ]
         for variant in _variants(rules, processor):
             told = [kind, *(rule.id for rule in rules), *special, *([variant.name] if variant.name else ())]
@@ -129,8 +131,10 @@ def _arguments(
     bases: tuple[str, ...],
 ) -> tuple[str, ...]:
     found = [(recipe.packages[n], machine.packages[n]) for n in wanted if machine.packages[n].where]
+    absent = [recipe.packages[n] for n in wanted if not machine.packages[n].where]
     defines = [*recipe.defines, *(one for rule in rules for one in rule.defines), *variant.defines]
     defines += [one for package, _ in found for one in package.defines]
+    defines += [one for package in absent for one in package.stand_ins]
     flags = [*recipe.flags, *(one for rule in rules for one in rule.flags), *variant.flags]
     # What a unit's own rules say is looked into first.
     folders = dict.fromkeys([*(one for rule in reversed(rules) for one in rule.includes), *recipe.includes])

@@ -7,11 +7,11 @@ units were read. Asks the disk whether files are there. The tests are in `tests/
 
 from __future__ import annotations
 
-import os
 from collections.abc import Collection, Iterable, Mapping
 from typing import Final, NamedTuple
 
 from torchtalkd.compilation.closure import ANY, closures
+from torchtalkd.compilation.headers import Headers
 from torchtalkd.conventions.compiling import Compilation
 from torchtalkd.conventions.globs import union
 
@@ -42,18 +42,13 @@ def missing_headers(
     `includes` has all files of the tree: path → names as written; `folders` are the tree's include folders,
     from the root, `outside` absolute ones of others, what was made among them.
     """
-    places = tuple(outside)
-    known: dict[str, bool] = {}
-    absent: set[str] = set()
-    for path, names in includes.items():
-        near = os.path.dirname(path)
-        for name in names:
-            if name not in known:
-                known[name] = _is_in_tree(name, folders, includes) or any(
-                    os.path.isfile(os.path.join(place, name)) for place in places
-                )
-            if not known[name] and name != ANY and os.path.normpath(os.path.join(near, name)) not in includes:
-                absent.add(name)
+    headers = Headers(includes, folders, outside)
+    absent = {
+        name
+        for path, names in includes.items()
+        for name in names
+        if name != ANY and headers.meant(path, name) is None
+    }
     # As files that include nothing, so that closures count them.
     graph = {**includes, **{name: () for name in absent if name not in includes}}
     found = closures(graph, [*folders, ""])
@@ -64,10 +59,6 @@ def missing_headers(
         for name, bit in wanted.items()
     ]
     return sorted((one for one in counted if one.units), key=lambda one: (-one.units, one.name))
-
-
-def _is_in_tree(name: str, folders: Iterable[str], includes: Mapping[str, object]) -> bool:
-    return any(os.path.normpath(os.path.join(folder, name)) in includes for folder in folders)
 
 
 def _whose(name: str, recipe: Compilation) -> str:

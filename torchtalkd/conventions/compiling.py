@@ -70,6 +70,8 @@ class Package:
     """Further include folders, from the one that was found."""
     defines: tuple[str, ...] = ()
     """Where it is found."""
+    stand_ins: tuple[str, ...] = ()
+    """Macros of it, where it is nowhere: without these a compiler loses more than the package's own names."""
     paths: tuple[str, ...] = ()
     """Only for units that match; empty: for all."""
     install: str = ""

@@ -83,6 +83,7 @@ COMPILING: Final[dict[str, Callable[[Any, FieldPath], None]]] = {
     "compilation.packages.system": paths,
     "compilation.packages.beside": paths,
     "compilation.packages.defines": _defines,
+    "compilation.packages.stand_ins": _defines,
     "compilation.packages.paths": globs,
 }
 """The rules of `[compilation]`, by field."""

@@ -8,13 +8,12 @@ name may mean it is the first, as for a compiler. The tests are in `tests/test_e
 
 from __future__ import annotations
 
-import os
-import posixpath
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Final, NamedTuple
 
+from torchtalkd.compilation.headers import Headers
 from torchtalkd.compilation.plain_files import plain_bytes
 from torchtalkd.compilation.reaching import closed
 from torchtalkd.compilation.report import include_folders_of, system_folders
@@ -72,9 +71,8 @@ def certain(known: Known, texts: Mapping[str, Text], made: str) -> Certain:
     outside = dict.fromkeys(folder for one in sorted(commands) for folder in include_folders_of(one))
     outside |= dict.fromkeys(system_folders())
     numbers = known.closures.numbers
+    headers = Headers(numbers, folders, outside)
     answers: dict[str, bool | None] = {}
-    found_in_folders: dict[str, int | None] = {}
-    there: dict[str, bool] = {}
     direct: dict[int, frozenset[int]] = {}
     lacking = set[int]()
     for path, text in texts.items():
@@ -84,18 +82,10 @@ def certain(known: Known, texts: Mapping[str, Text], made: str) -> Certain:
                 answers[condition] = holds(condition, value)
             if not answers[condition]:
                 continue
-            beside = posixpath.normpath(posixpath.join(posixpath.dirname(path), name)) if quoted else ""
-            number = numbers.get(beside)
-            if number is None:
-                if name not in found_in_folders:
-                    found_in_folders[name] = _first(name, folders, numbers)
-                number = found_in_folders[name]
-            if number is not None:
-                meant.add(number)
-                continue
-            if name not in there:
-                there[name] = any(os.path.isfile(os.path.join(folder, name)) for folder in outside)
-            if not there[name] and path in numbers:
+            header = headers.meant(path, name, beside=quoted)
+            if header:
+                meant.add(numbers[header])
+            elif header is None and path in numbers:
                 lacking.add(numbers[path])
         if path in numbers:
             direct[numbers[path]] = frozenset(meant)
@@ -197,14 +187,6 @@ def _folders(arguments: Sequence[str], root: str, made: str) -> list[str]:
         elif folder == made or folder.startswith(f"{made}/"):
             found.append(folder)
     return found
-
-
-def _first(name: str, folders: Iterable[str], numbers: Mapping[str, int]) -> int | None:
-    for folder in folders:
-        number = numbers.get(posixpath.normpath(posixpath.join(folder, name)))
-        if number is not None:
-            return number
-    return None
 
 
 def _is_unit(known: Known, path: str) -> bool:

@@ -11,12 +11,12 @@ from collections.abc import Callable, Iterable, Sequence
 
 from torchtalkd import keys
 from torchtalkd.facts import Definition
-from torchtalkd.readings import ExactBody, ExactTarget, ExactUnit
+from torchtalkd.readings import ExactBody, ExactSite, ExactTarget, ExactUnit
 from torchtalkd.store.exact_rows import OUTSIDE, Body
 
 
-def joined(unit: ExactUnit, definitions: Sequence[Definition]) -> list[Body]:
-    """The bodies that belong to a definition, in the order of the text."""
+def joined(unit: ExactUnit, definitions: Sequence[Definition]) -> list[tuple[Body, tuple[ExactSite, ...]]]:
+    """The bodies that belong to a definition, each with what it refers to, in the order of the text."""
     with_code = [d for d in definitions if d.body]
     by_line: dict[int, list[Definition]] = {}
     same: dict[tuple[str, int], list[Definition]] = {}
@@ -29,19 +29,9 @@ def joined(unit: ExactUnit, definitions: Sequence[Definition]) -> list[Body]:
         if meant is None:
             continue
         alike = same[meant.key, meant.body]
-        found.append(
-            Body(
-                meant.key,
-                meant.name,
-                meant.signature,
-                meant.body,
-                next(n for n, one in enumerate(alike) if one is meant),
-                len(alike),
-                body.usr,
-                meant.line,
-                tuple(site for site in body.sites if site.line <= meant.end_line),
-            )
-        )
+        nth = next(n for n, one in enumerate(alike) if one is meant)
+        which = (meant.key, meant.name, meant.signature, meant.body, nth, len(alike), body.usr, meant.line)
+        found.append((Body(0, *which), tuple(site for site in body.sites if site.line <= meant.end_line)))
     return found
 
 

@@ -154,7 +154,8 @@ def umbrella_text(
     """What such a unit says: those that may see most come first, as parts of a header (`x_inl.h`) are only
     understood behind what it says before it includes them. Of `unguarded` headers, as bits, those that
     another one brings are not included once more. What is read before them is set apart, by a semicolon:
-    with the first declaration a unit's preamble ends."""
+    with the first declaration a unit's preamble ends. And each is: what is not known in one, a macro, may
+    make clang skip all down to the next semicolon."""
     seen = known.closures.closed
     ordered = sorted(headers, key=lambda path: (-seen.get(known.wanted[path].number, 0).bit_count(), path))
     brought = 0
@@ -165,7 +166,7 @@ def umbrella_text(
     twice = unguarded & brought
     wanted = [path for path in ordered if not twice >> known.wanted[path].number & 1]
     first = "".join(f'#include "{_absolute(known, path)}"\n' for path in before)
-    return first + ";\n" * bool(before) + "".join(f'#include "{known.root}/{path}"\n' for path in wanted)
+    return first + ";\n" * bool(before) + ";\n".join(f'#include "{known.root}/{path}"\n' for path in wanted)
 
 
 def umbrella_file(folder: Path, text: str) -> Path:

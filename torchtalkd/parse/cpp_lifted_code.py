@@ -12,13 +12,14 @@ from tree_sitter import Parser, Range
 
 from torchtalkd.facts import ReferenceKind
 from torchtalkd.parse.collector import Collector, Scope
+from torchtalkd.parse.cpp_calls import CAPITALS
 from torchtalkd.parse.cpp_uses import Use
 from torchtalkd.parse.cpp_walk import LANGUAGES, walk
 
 
 def read_lifted_code(collector: Collector, grammar: str, lifted: Sequence[Use]) -> None:
     """Add the references of the code in the arguments of lifted uses."""
-    with_code = [use for use in lifted if b"{" in collector.source[use.offset : use.end]]
+    with_code = [use for use in lifted if _has_code(use)]
     if not with_code:
         return
     owners = {
@@ -33,6 +34,12 @@ def read_lifted_code(collector: Collector, grammar: str, lifted: Sequence[Use]) 
         # What a file's own macro makes is read where it is expanded.
         if ordinal >= 0 and use.name not in collector.macros:
             _read(collector, grammar, use, ordinal, known)
+
+
+def _has_code(use: Use) -> bool:
+    """What has a name in capitals and no braces is a list of names and types mostly."""
+    marks = "{" if CAPITALS.match(use.name) else "({"
+    return any(mark in text for text in use.arguments for mark in marks)
 
 
 def _read(

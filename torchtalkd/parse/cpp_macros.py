@@ -33,9 +33,12 @@ _SOURCES: Final = (".cpp", ".cc", ".c", ".cxx", ".cu", ".mm", ".metal", ".hip")
 _HOLE = re.compile(r"tt_hole_(\d+)_")
 _LAST_NAME: Final = re.compile(r"[A-Za-z_][\w:]*$")
 _CALLEE = re.compile(r"(\.|->)?\b([A-Za-z_]\w*(?:::[A-Za-z_]\w*)*)\s*(?:<[^<>(){};]*>\s*)?\(")
+_HEAD = re.compile(r"([A-Za-z_]\w*)\s*\(")
+"""What the body of a macro that is another one with some arguments begins with."""
 _NO_CALLEES: Final = frozenset(
     {"if", "for", "while", "switch", "return", "sizeof", "defined", "decltype", "catch", "static_cast"}
 )
+_FUNCTIONS: Final = ("function", "kernel")
 _MAKING: Final = frozenset(
     {
         "function",
@@ -141,13 +144,21 @@ def _templates(collector: Collector, own: list[Macro], grammar: str) -> dict[int
     promising = collector.spelling.making
     texts: list[str] = []
     chunks: list[Chunk] = []
+    through = set[int]()
     length = 0
     for number, macro in enumerate(own):
-        if not promising.search(macro.body) or macro.body.startswith(("do", "if", "for", "[", "(")):
+        if macro.body.startswith(("do", "if", "for", "[", "(")):
             continue
+        if not promising.search(macro.body):
+            head = _HEAD.match(macro.body)
+            if head is None or head.group(1) not in collector.macros:
+                continue
+            through.add(number)
         holes = [f"tt_hole_{index}_" for index in range(len(macro.parameters or ()))]
         text = substitute(macro, holes)
         text = expand(text, collector.macros, frozenset({macro.name}))
+        if not promising.search(text):
+            continue
         text = _closed(text, collector, False)
         if length + len(text) > _MAX_TEXT or not _balanced(text):
             continue
@@ -164,6 +175,8 @@ def _templates(collector: Collector, own: list[Macro], grammar: str) -> dict[int
     for ordinal, definition in enumerate(made.definitions):
         if definition.kind not in _MAKING or definition.declares:
             continue
+        if definition.line in through and definition.kind not in _FUNCTIONS:
+            continue  # What it registers is found where it is used.
         around = made.definitions[definition.scope] if definition.scope >= 0 else None
         if around is not None and (around.kind != "class" or definition.kind != "function"):
             continue

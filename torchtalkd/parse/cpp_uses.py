@@ -15,6 +15,7 @@ from typing import Final, NamedTuple
 
 from torchtalkd import keys
 from torchtalkd.parse.collector import Collector, MacroUse
+from torchtalkd.parse.cpp_lone_uses import lone_uses
 from torchtalkd.parse.cpp_text import without
 from torchtalkd.parse.macros import arguments
 from torchtalkd.parse.shapes import dispatch_stub, macro_use
@@ -49,8 +50,8 @@ class Use(NamedTuple):
 
 def statements(data: bytes, macros: Collection[str], spelling: Spelling) -> list[re.Match[bytes]]:
     """Where a statement begins with one of the macros, or with any name in capitals that the manifest
-    does not say to define nothing. Group 1 is the name."""
-    others = [re.escape(name.encode()) for name in macros if not name.isupper()]
+    does not say to define nothing, or with what can only be a macro where it stands. Group 1 is the name."""
+    others = [re.escape(name.encode()) for name in macros if not name.isupper() or name.startswith("_")]
     pattern = _STATEMENT
     if others:
         first_letters = b"".join({name[:1] for name in others})
@@ -61,6 +62,11 @@ def statements(data: bytes, macros: Collection[str], spelling: Spelling) -> list
         name = match.group(1).decode()
         if name in macros or not nothing(name):
             found.append(match)
+    for match in lone_uses(data):
+        name = match.group(1).decode()
+        if name not in macros and not nothing(name):
+            found.append(match)
+    found.sort(key=lambda match: match.start(1))
     return found
 
 
@@ -110,16 +116,27 @@ def settle(collector: Collector, candidates: list[re.Match[bytes]], lifted: list
         collector.refer("macro", keys.macro(use.name), use.name, use.offset, owner, len(use.arguments))
         if owner < 0:
             _read(collector, use)
+    places = set()
     for match in candidates:
         offset = match.start(1)
-        if offset in collector.macro_offsets or inside.owner(collector.text.place(offset)[0]) >= 0:
+        place = collector.text.place(offset)
+        if offset in collector.macro_offsets or inside.owner(place[0]) >= 0:
             continue
         unmet = _use(collector.source, match)
-        if unmet is not None:
-            _read(collector, unmet)
+        if unmet is not None and _read(collector, unmet):
+            places.add(place)
+    if places:
+        # The grammar took those with a semicolon for calls.
+        collector.references[:] = [
+            reference._replace(kind="macro", key=keys.macro(reference.name))
+            if reference.kind == "call" and (reference.line, reference.column) in places
+            else reference
+            for reference in collector.references
+        ]
 
 
-def _read(collector: Collector, use: Use) -> None:
+def _read(collector: Collector, use: Use) -> bool:
+    """Whether it can be a use where it stands: in a class it may be a constructor."""
     spelling = collector.spelling
     scope = collector.scope_at(use.offset)
     shape = spelling.shapes.get(use.name)
@@ -143,6 +160,7 @@ def _read(collector: Collector, use: Use) -> None:
         )
     elif not scope.inside_class and not spelling.makes_nothing(use.name):
         macro_use.note(collector, scope, use.name, use.offset, use.end, use.arguments)
+    return not scope.inside_class
 
 
 def _use(data: bytes, match: re.Match[bytes]) -> Use | None:

@@ -99,6 +99,7 @@ _SIGNATURES: Final[dict[str, tuple[Any, tuple[Any, ...]]]] = {
     "clang_getCursorUSR": (_String, (Cursor,)),
     "clang_getCursorLinkage": (c_int, (Cursor,)),
     "clang_getCursorLocation": (_Location, (Cursor,)),
+    "clang_equalLocations": (c_uint, (_Location, _Location)),
     "clang_getCursorExtent": (_Range, (Cursor,)),
     "clang_getRangeEnd": (_Location, (_Range,)),
     "clang_getFileLocation": (

@@ -54,6 +54,12 @@ class Names:
         """(handle of the file, line, column) of a cursor's name."""
         return self._place(self._lib.clang_getCursorLocation(cursor))
 
+    def _same_token(self, one: Cursor, other: Cursor) -> bool:
+        """Whether two cursors have the same name token. All that a macro makes stands at the macro's use, but
+        each token of it is another."""
+        places = (self._lib.clang_getCursorLocation(cursor) for cursor in (one, other))
+        return bool(self._lib.clang_equalLocations(*places))
+
     def end_line(self, cursor: Cursor) -> int:
         """The line in which a cursor's text ends."""
         return self._place(self._lib.clang_getRangeEnd(self._lib.clang_getCursorExtent(cursor)))[1]
@@ -73,7 +79,8 @@ class Names:
         handle, line, column = self.where(first)
         path = self.path(handle)
         if path and self._is_template(first):
-            found = f"{path}:{line}:{column}"
+            # A macro may make several at one place.
+            found = f"{path}:{line}:{column}:{text(lib, lib.clang_getCursorSpelling(first))}"
         else:
             found = text(lib, lib.clang_getCursorUSR(first))
             if lib.clang_getCursorLinkage(first) != _EXTERNAL:
@@ -90,7 +97,7 @@ class Names:
     def is_instantiated(self, cursor: Cursor) -> bool:
         """Whether the compiler has made a function from a template, or from a lambda."""
         template = self._lib.clang_getSpecializedCursorTemplate(cursor)
-        if template.kind in c.FUNCTIONS and self.where(template) == self.where(cursor):
+        if template.kind in c.FUNCTIONS and self._same_token(template, cursor):
             return True
         return self.is_of_lambda(cursor)
 
@@ -114,7 +121,7 @@ class Names:
             if lib.clang_CXXMethod_isDefaulted(cursor):
                 return None
             parent = lib.clang_getCursorSemanticParent(cursor)
-            if self.where(parent) == self.where(cursor) or self.is_of_lambda(cursor):
+            if self._same_token(parent, cursor) or self.is_of_lambda(cursor):
                 return None
         name = self.qualified(cursor)
         if name.startswith(_BUILTIN):

@@ -173,7 +173,8 @@ def _macro_sites(view: View, node: FiledDefinition) -> set[tuple[int, int, int]]
     while waiting:
         for reference in view.references(waiting.pop()):
             owner = view.definition(reference.owner) if reference.owner >= 0 else None
-            if keys.space(reference.fact.key) == _MACRO:
+            # Outside of functions a use is nobody's: what the macro makes there is read exactly itself.
+            if owner is not None and keys.space(reference.fact.key) == _MACRO:
                 found.add((reference.file.id, reference.fact.line, reference.fact.column))
             if owner is not None and owner.fact.kind == "macro" and owner.fact.key not in seen:
                 seen.add(owner.fact.key)

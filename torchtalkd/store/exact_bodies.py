@@ -8,30 +8,13 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 from torchtalkd.facts import FiledDefinition
 from torchtalkd.store import rows, selects
+from torchtalkd.store.exact_rows import Body
 
 BODY = "SELECT id, key, name, signature, digest, nth, same, usr, line FROM exact_body"
-
-
-class Body(NamedTuple):
-    """A function whose body was read exactly, as it was then."""
-
-    id: int
-    key: str
-    name: str
-    signature: str
-    digest: int
-    nth: int
-    same: int
-    usr: int
-    line: int
-
-    @property
-    def file(self) -> int:
-        return self.id >> rows.ID_BITS
 
 
 class ExactBodies:
@@ -101,7 +84,8 @@ class ExactBodies:
             else:
                 what = (body.name, body.signature)
                 named = [d for d in there if (d.fact.name, d.fact.signature) == what and not d.fact.declares]
-                found = named[0] if len(named) == 1 else None
+                # Of a macro's use what it makes is told by the use's text alone.
+                found = named[0] if len(named) == 1 and named[0].fact.kind != "macro_use" else None
             known[asked] = found
         return known[asked]
 

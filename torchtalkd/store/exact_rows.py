@@ -20,8 +20,11 @@ OUTSIDE = -1
 
 
 class Body(NamedTuple):
-    """A body as the store takes it: which definition's it is, by what stays true when the file is edited."""
+    """A function whose body was read exactly, as it was then: which definition's it is, by what stays true
+    when the file is edited. In the column order of schema.sql."""
 
+    id: int
+    """0 for one that is not stored yet."""
     key: str
     name: str
     signature: str
@@ -30,14 +33,17 @@ class Body(NamedTuple):
     same: int
     usr: int
     line: int
-    sites: tuple[ExactSite, ...]
+
+    @property
+    def file(self) -> int:
+        return self.id >> ID_BITS
 
 
 class ExactRows(NamedTuple):
     """The rows of one file, in the column order of schema.sql."""
 
     unit: tuple[Any, ...]
-    bodies: list[tuple[Any, ...]]
+    bodies: list[Body]
     references: list[tuple[Any, ...]]
 
 
@@ -47,20 +53,20 @@ def pack(
     files: bytes,
     revision: int,
     counts: Mapping[str, object],
-    bodies: Iterable[Body],
+    bodies: Iterable[tuple[Body, Iterable[ExactSite]]],
     targets: Iterable[tuple[ExactTarget, str, int]],
 ) -> ExactRows:
-    """The rows of a file. `reading`: its recipe, digest and closure; `targets`: each with its key and
-    the number of its file. Sites in front of a body's first line are left out: its digest says nothing
-    of them."""
+    """The rows of a file. `reading`: its recipe, digest and closure; `bodies`: each with what it refers to;
+    `targets`: each with its key and the number of its file. Sites in front of a body's first line are left
+    out: its digest says nothing of them."""
     base = file_id << ID_BITS
     known = list(targets)
-    body_rows: list[tuple[Any, ...]] = []
+    body_rows: list[Body] = []
     references: list[tuple[Any, ...]] = []
-    for body in bodies:
+    for body, referred in bodies:
         body_id = base | len(body_rows)
         packed: dict[int, array[int]] = {}
-        for kind, line, column, target in body.sites:
+        for kind, line, column, target in referred:
             if line >= body.line and len(packed) < LAST_ORDINAL:
                 places = packed.setdefault(target, array("I"))
                 places.extend((line - body.line, column, EXACT_KINDS.index(kind)))
@@ -70,7 +76,7 @@ def pack(
                 places.byteswap()
             what = (body_id, meant.usr, key, meant.name, file, meant.line, places.tobytes())
             references.append((base | len(references), *what))
-        body_rows.append((body_id, *body[:8]))
+        body_rows.append(body._replace(id=body_id))
     unit = (file_id, *reading, files, revision, json.dumps(dict(counts), sort_keys=True))
     return ExactRows(unit, body_rows[:LAST_ORDINAL], references[:LAST_ORDINAL])
 

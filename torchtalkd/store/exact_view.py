@@ -16,8 +16,8 @@ from typing import Any, NamedTuple, cast
 
 from torchtalkd.facts import EXACT_KINDS, ExactReference, ExactShare, File, FiledDefinition
 from torchtalkd.store import rows
-from torchtalkd.store.exact_bodies import BODY, Body, ExactBodies
-from torchtalkd.store.exact_rows import OUTSIDE, mask, sites
+from torchtalkd.store.exact_bodies import BODY, ExactBodies
+from torchtalkd.store.exact_rows import OUTSIDE, Body, mask, sites
 
 EXACT_TOTAL = "exact_total"
 """Value of the meta table: how many files have bodies for a compiler to read."""
