@@ -58,6 +58,11 @@ class Scope:
         """The detail that says in which namespace a binding stands: what it names is looked up from there."""
         return {"namespace": self.prefix.removesuffix("::")} if self.prefix else {}
 
+    def is_constructor(self, name: str) -> bool:
+        """Whether a member without a type that is called so is one: it has the name of the class, or of one
+        around it where the grammar lost a brace."""
+        return self.inside_class and f"::{name}::" in f"::{self.prefix}"
+
 
 class MacroUse(NamedTuple):
     """A use, outside of functions, of a macro that this file defines: to be expanded."""

@@ -98,7 +98,8 @@ def function(collector: Collector, scope: Scope, captures: Captures) -> Scope | 
         return None
     before = collector.data[node.start_byte : outer.start_byte]
     bare = not before or before.isspace()
-    if found.macro_arguments is not None or (bare and CAPITALS.match(found.name)):
+    constructs = bare and scope.is_constructor(found.name)
+    if found.macro_arguments is not None or (bare and not constructs and CAPITALS.match(found.name)):
         opened = _macro_head(collector, scope, node, found)
         if opened is not None:
             return _with_body(collector, body, opened)
@@ -199,13 +200,13 @@ def declaration(collector: Collector, scope: Scope, captures: Captures) -> Scope
     if found is None or found.name in STATEMENTS or found.macro_arguments is not None:
         return None
     before = collector.data[node.start_byte : outer.start_byte].rstrip()
-    if before.endswith(b"="):
+    if before.endswith(b"=") or (not before and scope.inside_class and _is_value(collector, node)):
         return None  # MACRO(type, name) = Tensor();
-    if not before and CAPITALS.match(found.name):
-        if found.name in collector.macros:
-            collector.macro_offsets.add(node.start_byte)
-            collector.uses.append(use_of(collector, scope, found.name, node, node.end_byte, 0))
-        return None
+    if not before and not scope.is_constructor(found.name):
+        # Of all members without a type only constructors have no macro's name.
+        if CAPITALS.match(found.name) or (scope.inside_class and found.name.isidentifier()):
+            _use_without_body(collector, scope, found, node)
+            return None
     known = head(before)
     collector.define(
         "kernel" if known.kernel else "function",
@@ -220,6 +221,25 @@ def declaration(collector: Collector, scope: Scope, captures: Captures) -> Scope
         detail={"method": True} if scope.inside_class else None,
     )
     return None
+
+
+def _is_value(collector: Collector, node: Node) -> bool:
+    """Whether what the grammar takes for a member is what one before it is initialised with."""
+    return collector.data[max(node.start_byte - 100, 0) : node.start_byte].rstrip().endswith(b"=")
+
+
+def _use_without_body(collector: Collector, scope: Scope, found: Declarator, node: Node) -> None:
+    """`NAME(arguments);` of a macro. Outside of classes `cpp_uses` reads those of other files' macros."""
+    name, spelling = found.name, collector.spelling
+    if name in collector.macros:
+        collector.macro_offsets.add(node.start_byte)
+        collector.uses.append(use_of(collector, scope, name, node, node.end_byte, 0))
+    elif scope.inside_class and name not in spelling.shapes and not spelling.makes_nothing(name):
+        start = node.start_byte
+        use = split_arguments(collector.slice(found.head), 0)
+        if use is not None:
+            collector.macro_offsets.add(start)
+            macro_use.note(collector, scope, name, start, found.head.end_byte, use[0])
 
 
 def address(collector: Collector, scope: Scope, captures: Captures) -> None:

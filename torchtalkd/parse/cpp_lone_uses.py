@@ -23,10 +23,14 @@ _WORDS: Final = frozenset(
 )
 """Words of the language that parentheses follow."""
 _OPENED: Final = re.compile(
-    rb"[ \t]*(?:inline[ \t]+)?(?:namespace\b[^(){};]*|extern[ \t]*\"C(?:\+\+)?\"[ \t]*)\{"
+    rb"(?:inline\s+)?namespace\b[^(){};]*\{|extern\s*\"C(?:\+\+)?\"\s*\{|(?:public|private|protected)\s*:"
+    rb"|(?:template\b[^;{}]*>\s*)?(?:class|struct)\b[^;{}]*\{|[:,]\s*(?:public|private|protected|virtual)\b[^;{}]*\{"
 )
+"""A line behind which declarations stand, white space around it left out."""
 _BEHIND: Final = re.compile(rb"[ \t\r]*(?:;|(?://[^\n]*)?\n(?:\s|//[^\n]*\n)*(?=[A-Za-z_}#~@]|/\*|\Z)|\Z)")
 """What follows a use that is a whole statement: a semicolon, or a line end and a new beginning."""
+_BEHIND_MEMBER: Final = re.compile(_BEHIND.pattern + rb"|\s*[={]")
+"""In a class an initialiser may follow, too."""
 _LONGEST: Final = 4_000
 """Bytes of a use."""
 _MOST_LINES: Final = 60
@@ -52,14 +56,23 @@ def lone_uses(data: bytes) -> list[re.Match[bytes]]:
     return found
 
 
+def is_member(data: bytes, start: int, end: int) -> bool:
+    """Whether what stands in a class between two offsets is a statement there: a declaration could begin on its
+    line, and one ends behind it."""
+    if _BEHIND_MEMBER.match(data, end) is None:
+        return False
+    line = data.rfind(b"\n", 0, start)
+    return _begins(data, line, 0) or data[data.rfind(b"\n", 0, max(line, 0)) + 1 : line].strip() == b"{"
+
+
 def _begins(data: bytes, end: int, behind: int) -> bool:
     """Whether a declaration could begin behind the line that ends at an offset; `behind`: where the last such
     statement ends."""
     for _ in range(_MOST_LINES):
         start = max(data.rfind(b"\n", 0, max(end, 0)) + 1, behind)
-        code = data[start:end].partition(b"//")[0].rstrip()
+        code = data[start:end].partition(b"//")[0].strip()
         if code:
-            ends = code.endswith((b";", b"}", b"*/")) or code.lstrip().startswith(b"#")
+            ends = code.endswith((b";", b"}", b"*/")) or code.startswith(b"#")
             return ends or _OPENED.fullmatch(code) is not None
         if start == behind:
             return True

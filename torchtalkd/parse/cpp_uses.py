@@ -14,8 +14,8 @@ from collections.abc import Collection
 from typing import Final, NamedTuple
 
 from torchtalkd import keys
-from torchtalkd.parse.collector import Collector, MacroUse
-from torchtalkd.parse.cpp_lone_uses import lone_uses
+from torchtalkd.parse.collector import Collector, MacroUse, Scope
+from torchtalkd.parse.cpp_lone_uses import is_member, lone_uses
 from torchtalkd.parse.cpp_text import without
 from torchtalkd.parse.macros import arguments
 from torchtalkd.parse.shapes import dispatch_stub, macro_use
@@ -136,7 +136,7 @@ def settle(collector: Collector, candidates: list[re.Match[bytes]], lifted: list
 
 
 def _read(collector: Collector, use: Use) -> bool:
-    """Whether it can be a use where it stands: in a class it may be a constructor."""
+    """Whether it is a use where it stands: in a class it may be a constructor, or a part of something."""
     spelling = collector.spelling
     scope = collector.scope_at(use.offset)
     shape = spelling.shapes.get(use.name)
@@ -158,9 +158,19 @@ def _read(collector: Collector, use: Use) -> bool:
                 use.end,
             )
         )
-    elif not scope.inside_class and not spelling.makes_nothing(use.name):
+    elif not spelling.makes_nothing(use.name):
+        if scope.inside_class and not _is_member(collector, scope, use):
+            return False
         macro_use.note(collector, scope, use.name, use.offset, use.end, use.arguments)
+        return True
     return not scope.inside_class
+
+
+def _is_member(collector: Collector, scope: Scope, use: Use) -> bool:
+    """Of a class that is no function's own, where what was lifted before is blank."""
+    if scope.body or scope.is_constructor(use.name):
+        return False
+    return is_member(collector.data, use.start, use.end)
 
 
 def _use(data: bytes, match: re.Match[bytes]) -> Use | None:
