@@ -98,8 +98,7 @@ def function(collector: Collector, scope: Scope, captures: Captures) -> Scope | 
         return None
     before = collector.data[node.start_byte : outer.start_byte]
     bare = not before or before.isspace()
-    constructs = bare and scope.is_constructor(found.name)
-    if found.macro_arguments is not None or (bare and not constructs and CAPITALS.match(found.name)):
+    if found.macro_arguments is not None or (bare and _is_macro(scope, found.name)):
         opened = _macro_head(collector, scope, node, found)
         if opened is not None:
             return _with_body(collector, body, opened)
@@ -137,6 +136,14 @@ def _with_body(collector: Collector, body: Node | None, opened: Scope) -> Scope:
     if body is not None:
         collector.bodies[body.start_byte] = opened.end, opened.ordinal
     return opened
+
+
+def _is_macro(scope: Scope, name: str) -> bool:
+    """Whether what begins with a name and has no type before it is a macro's use: in capitals anywhere, and in
+    a class all but its constructors, its destructor and its conversions."""
+    if not scope.inside_class:
+        return CAPITALS.match(name) is not None
+    return name.isidentifier() and not scope.is_constructor(name)
 
 
 def _signature(found: Declarator, result: str) -> str:
@@ -202,11 +209,9 @@ def declaration(collector: Collector, scope: Scope, captures: Captures) -> Scope
     before = collector.data[node.start_byte : outer.start_byte].rstrip()
     if before.endswith(b"=") or (not before and scope.inside_class and _is_value(collector, node)):
         return None  # MACRO(type, name) = Tensor();
-    if not before and not scope.is_constructor(found.name):
-        # Of all members without a type only constructors have no macro's name.
-        if CAPITALS.match(found.name) or (scope.inside_class and found.name.isidentifier()):
-            _use_without_body(collector, scope, found, node)
-            return None
+    if not before and _is_macro(scope, found.name):
+        _use_without_body(collector, scope, found, node)
+        return None
     known = head(before)
     collector.define(
         "kernel" if known.kernel else "function",
