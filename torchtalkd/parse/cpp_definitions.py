@@ -14,6 +14,7 @@ from tree_sitter import Node
 from torchtalkd import keys
 from torchtalkd.parse.collector import Collector, Scope
 from torchtalkd.parse.cpp_calls import CAPITALS, called, named, use_of
+from torchtalkd.parse.cpp_lone_uses import is_member
 from torchtalkd.parse.cpp_names import STATEMENTS, Declarator, declarator, head
 from torchtalkd.parse.macros import arguments as split_arguments
 from torchtalkd.parse.macros import substitute
@@ -98,7 +99,7 @@ def function(collector: Collector, scope: Scope, captures: Captures) -> Scope | 
         return None
     before = collector.data[node.start_byte : outer.start_byte]
     bare = not before or before.isspace()
-    if found.macro_arguments is not None or (bare and _is_macro(scope, found.name)):
+    if found.macro_arguments is not None or (bare and _is_macro(collector, scope, found, node)):
         opened = _macro_head(collector, scope, node, found)
         if opened is not None:
             return _with_body(collector, body, opened)
@@ -138,12 +139,36 @@ def _with_body(collector: Collector, body: Node | None, opened: Scope) -> Scope:
     return opened
 
 
-def _is_macro(scope: Scope, name: str) -> bool:
+def _is_macro(collector: Collector, scope: Scope, found: Declarator, node: Node) -> bool:
     """Whether what begins with a name and has no type before it is a macro's use: in capitals anywhere, and in
     a class all but its constructors, its destructor and its conversions."""
+    capitals = CAPITALS.match(found.name) is not None
     if not scope.inside_class:
-        return CAPITALS.match(name) is not None
-    return name.isidentifier() and not scope.is_constructor(name)
+        return capitals
+    if not found.name.isidentifier() or scope.is_constructor(found.name):
+        return False
+    around = _class_around(node)
+    if around is not None and collector.slice(around) == found.name:
+        return False
+    written = collector.data[node.start_byte : found.head.start_byte].rstrip().decode("utf-8", "replace")
+    return capitals or (
+        around is not None
+        and written == found.name not in STATEMENTS
+        and is_member(collector.data, node.start_byte, found.head.end_byte)
+    )
+
+
+def _class_around(node: Node) -> Node | None:
+    """The name of the class or union that a node is a member of. (A union is no definition.)"""
+    around = node.parent
+    while around is not None and not around.type.endswith("_specifier"):
+        if around.type == "compound_statement":
+            return None
+        around = around.parent
+    named = around.child_by_field_name("name") if around is not None else None
+    if named is not None and named.type == "template_type":
+        return named.child_by_field_name("name")
+    return named
 
 
 def _signature(found: Declarator, result: str) -> str:
@@ -209,7 +234,7 @@ def declaration(collector: Collector, scope: Scope, captures: Captures) -> Scope
     before = collector.data[node.start_byte : outer.start_byte].rstrip()
     if before.endswith(b"=") or (not before and scope.inside_class and _is_value(collector, node)):
         return None  # MACRO(type, name) = Tensor();
-    if not before and _is_macro(scope, found.name):
+    if not before and _is_macro(collector, scope, found, node):
         _use_without_body(collector, scope, found, node)
         return None
     known = head(before)

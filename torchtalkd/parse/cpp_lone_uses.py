@@ -57,23 +57,28 @@ def lone_uses(data: bytes) -> list[re.Match[bytes]]:
 
 
 def is_member(data: bytes, start: int, end: int) -> bool:
-    """Whether what stands in a class between two offsets is a statement there: a declaration could begin on its
-    line, and one ends behind it."""
+    """Whether what stands in a class between two offsets is a statement there: a declaration could begin at
+    the one, and one ends behind the other."""
     if _BEHIND_MEMBER.match(data, end) is None:
         return False
     line = data.rfind(b"\n", 0, start)
-    return _begins(data, line, 0) or data[data.rfind(b"\n", 0, max(line, 0)) + 1 : line].strip() == b"{"
+    before = data[line + 1 : start].strip()
+    if before:
+        return before.endswith((b";", b"{", b"}", b":", b"*/"))
+    return _begins(data, line, -1) or data[data.rfind(b"\n", 0, max(line, 0)) + 1 : line].strip() == b"{"
 
 
 def _begins(data: bytes, end: int, behind: int) -> bool:
     """Whether a declaration could begin behind the line that ends at an offset; `behind`: where the last such
-    statement ends."""
+    statement ends. With -1, for members, none can at the text's begin, and what is before an #if decides."""
     for _ in range(_MOST_LINES):
-        start = max(data.rfind(b"\n", 0, max(end, 0)) + 1, behind)
+        if end < 0:
+            return False
+        start = max(data.rfind(b"\n", 0, end) + 1, behind)
         code = data[start:end].partition(b"//")[0].strip()
-        if code:
-            ends = code.endswith((b";", b"}", b"*/")) or code.startswith(b"#")
-            return ends or _OPENED.fullmatch(code) is not None
+        directive = code.startswith(b"#")
+        if code and not (directive and behind < 0):
+            return directive or code.endswith((b";", b"}", b"*/")) or _OPENED.fullmatch(code) is not None
         if start == behind:
             return True
         end = start - 1
