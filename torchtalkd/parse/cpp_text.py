@@ -244,7 +244,7 @@ def _leave_marks_out(found: Directives, data: bytes) -> None:
 
 def _end_whole(branches: list[bytes]) -> bool:
     """Whether each branch ends where a statement, an argument or one of a chain of calls does."""
-    ends = (b";", b"}", b",")
+    ends: tuple[bytes, ...] = (b";", b"}", b",")
     if all(branch.lstrip().startswith(b".") for branch in branches):
         ends = (*ends, b")")
     for branch in branches:
