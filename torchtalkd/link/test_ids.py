@@ -175,11 +175,13 @@ def _names(
         any(case.form == "parametrized" for case in makers_of(facts, test.around)) if test.around else False
     )
     brackets, why = pytest_ids(facts, test)
+    own = [case for case in test.cases if case.form != "pytest_parametrize"]
     hidden = in_the_way(facts, test)
+    if made and class_.device and own:
+        hidden = hidden or "its tests are made twice over: for parameters, and of these for devices"
     if hidden:
         yield f"{name}{ANY}", hidden
         return
-    own = [case for case in test.cases if case.form != "pytest_parametrize"]
     if not class_.device and not made and own:
         # Nobody makes tests of it: what pytest finds is the function, with arguments that it cannot fill.
         own, why = [], why or "no call makes the tests of this class"
