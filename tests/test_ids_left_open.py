@@ -9,7 +9,7 @@ from functools import cache
 import pytest
 
 from tests.facts_view import view_of_sources
-from torchtalkd.frontends.affected_text import pytest_arguments
+from torchtalkd.frontends.affected_text import pytest_arguments, run_test_arguments
 from torchtalkd.link import test_functions, test_ids
 from torchtalkd.queries.affected import affected
 from torchtalkd.store.view import View
@@ -150,7 +150,7 @@ instantiate_device_type_tests(TestMade, globals())
     "test/jit/test_types.py": TOP
     + """
 class TestTypes(TestCase):
-    def test_types(self, device): pass
+    def test_types(self, device): torch.lib.f6()
 TestTypesCPU = None
 instantiate_device_type_tests(TestTypes, globals(), only_for="cpu")
 """,
@@ -248,3 +248,12 @@ def test_an_import_means_the_nearest_file_and_also_a_class_that_is_made() -> Non
 def test_affected_prints_the_ids_that_pytest_prints_or_the_file(function: str, printed: list[str]) -> None:
     lines = pytest_arguments(affected(tree(), [f"torch.lib.{function}"])).split("\n")
     assert lines == printed
+
+
+def test_the_own_runner_is_given_the_file_that_runs_the_tests_of_another() -> None:
+    answer = affected(tree(), ["torch.lib.f6"])
+    assert pytest_arguments(answer).split("\n") == [
+        "test/jit/test_types.py::TestTypesCPU::test_types_cpu",
+        "test/test_jit.py",
+    ]
+    assert run_test_arguments(answer) == "test_jit"
