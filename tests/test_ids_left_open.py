@@ -124,6 +124,16 @@ class TestThere(TestCase):
 class TestHanded(TestCase):
     def test_handed(self): torch.lib.f2()
 
+if torch.there():
+    class TestSometimes(TestCase):
+        def test_sometimes(self): pass
+
+class TestBlocks(TestCase):
+    def test_always(self): pass
+    async def test_async(self): pass
+    if torch.there():
+        def test_now_and_then(self): pass
+
 def make_more(cls): globals()["More"] = type("More", (cls,), {})
 make_more(TestHanded)
 
@@ -193,6 +203,8 @@ def test_a_function_of_the_file_that_returns_such_a_decorator_is_followed() -> N
         ("test_maybe", "TestCase is a test case is decided where it runs"),
         ("test_replaced", "what @skip makes"),
         ("test_there", "what @if_there makes"),
+        ("test_sometimes", "stands in a block"),
+        ("test_now_and_then", "stands in a block"),
     ],
 )
 def test_what_another_decorator_or_the_machine_decides_is_left_open(function: str, reason: str) -> None:
@@ -201,7 +213,8 @@ def test_what_another_decorator_or_the_machine_decides_is_left_open(function: st
     assert reason in made.reasons[0]
 
 
-def test_a_decorator_that_only_wraps_changes_nothing() -> None:
+def test_a_decorator_that_only_wraps_changes_nothing_nor_does_async() -> None:
+    assert own("test_async") == ["TestBlocks::test_async"]
     assert own("test_kept") == ["TestDevicesCPU::test_kept_cpu_float32"]
 
 

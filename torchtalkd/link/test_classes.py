@@ -36,6 +36,8 @@ def _why(facts: Facts, class_: FiledDefinition) -> str:
     if around is not None and around.fact.kind == "class":
         outer = why_not_collected(facts, around)
         return outer or f"{class_.fact.name.rpartition('.')[2]} stands in another class"
+    if class_.fact.column > len("class ") and class_.file.language == "python":
+        return f"{class_.fact.name.rpartition('.')[2]} stands in a block, and may not be there"
     gone = (class_.fact.detail or {}).get("gone")
     if gone:
         return NEVER if gone == "always" else f"{class_.fact.name.rpartition('.')[2]} may be deleted"

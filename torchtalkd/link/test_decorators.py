@@ -37,7 +37,22 @@ def in_the_way(facts: Facts, test: Test) -> str:
     for name in detail.get("bare", ()):
         if _wants_a_call(facts, name):
             return f"@{_last(name)} is not called, so that the decorators below it are lost"
+    if _in_a_block(facts, test):
+        return f"{test.name} stands in a block, and may not be there"
     return replaced(facts, test.around) if test.around is not None else ""
+
+
+def _in_a_block(facts: Facts, test: Test) -> bool:
+    """Whether a test is indented further than the other functions around it, an `if` before it."""
+    known: dict[int, int] = facts.kept.setdefault("columns_of_tests", {})
+    first = len("def ")
+    if test.around is not None:
+        if test.around.id not in known:
+            around = [d for d in facts.definitions_in(test.around.file) if d.fact.kind == "function"]
+            columns = [d.fact.column for d in around if facts.scope(d) == test.around]
+            known[test.around.id] = min(columns, default=0)
+        first = known[test.around.id]
+    return test.definition.fact.column not in (first, first + len("async "))
 
 
 def replaced(facts: Facts, class_: FiledDefinition) -> str:

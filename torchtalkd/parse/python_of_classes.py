@@ -8,7 +8,7 @@ module, so that more tests may be made of it, or set on it (`make_dynamic(TestFo
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
+from itertools import pairwise
 from typing import Final
 
 from tree_sitter import Node
@@ -43,15 +43,16 @@ def told_of_classes(out: Outline, makers: frozenset[str]) -> None:
     if not classes:
         return
     names = re.compile(rb"\b(?:" + b"|".join(map(re.escape, classes)) + rb")\b")
-    for match in names.finditer(out.data):
-        if out.owners[bisect_right(out.changes, match.start()) - 1] != 0:
-            continue
-        node = out.root.descendant_for_byte_range(match.start(), match.end())
-        told = _told(out, node, makers) if node is not None and node.type == "identifier" else None
-        if told is not None:
-            ordinal = classes[match.group()]
-            d = out.definitions[ordinal]
-            out.definitions[ordinal] = d._replace(detail={**(d.detail or {}), told[0]: told[1]})
+    size = len(out.data)
+    for (start, end), owner in zip(pairwise((*out.changes, size)), out.owners, strict=False):
+        # What stands outside of all definitions is a small part of a file.
+        for match in names.finditer(out.data, start, min(end, size)) if owner == 0 else ():
+            node = out.root.descendant_for_byte_range(match.start(), match.end())
+            told = _told(out, node, makers) if node is not None and node.type == "identifier" else None
+            if told is not None:
+                ordinal = classes[match.group()]
+                d = out.definitions[ordinal]
+                out.definitions[ordinal] = d._replace(detail={**(d.detail or {}), told[0]: told[1]})
 
 
 def _told(out: Outline, name: Node, makers: frozenset[str]) -> tuple[str, object] | None:
