@@ -110,6 +110,10 @@ class Template(TestCase):
     def test_inherited(self): torch.lib.f1()
 class TestOne(Template): pass
 del Template
+class OtherTemplate(TestCase):
+    def test_kept_here(self): torch.lib.f7()
+class TestTwo(OtherTemplate): pass
+del OtherTemplate
 
 skip = partial(unittest.skipIf, True)
 
@@ -154,6 +158,7 @@ class TestMade(TestCase):
 instantiate_device_type_tests(TestMade, globals())
 """,
     "test/test_importing.py": "from test_single import TestSingle\n",
+    "test/test_more.py": "import test_templates\n\ndef make(cls): ...\n\nmake(test_templates.TestOne)\n",
     "test/fx/test_rewriter.py": TOP + "class TestRewriter(TestCase):\n    def test_near(self): pass\n",
     "test/far/fx/test_rewriter.py": TOP + "class TestRewriter(TestCase):\n    def test_far(self): pass\n",
     "test/test_fx.py": "from fx.test_rewriter import TestRewriter\n",
@@ -223,7 +228,11 @@ def test_a_device_that_a_class_includes_is_there_whatever_it_is_only_for() -> No
 
 
 def test_a_class_that_the_module_deletes_leaves_its_tests_to_its_heirs() -> None:
-    assert own("test_inherited") == ["TestOne::test_inherited"]
+    made = ids("test_inherited")
+    assert made.ids == ("test/test_templates.py::TestOne::test_inherited",)
+    # Another file hands the heir on.
+    assert made.patterns == ("test/test_more.py::*::test_inherited*",)
+    assert own("test_kept_here") == ["TestTwo::test_kept_here"]
 
 
 def test_of_a_class_that_is_handed_on_there_may_be_more_tests() -> None:
@@ -252,7 +261,8 @@ def test_an_import_means_the_nearest_file_and_also_a_class_that_is_made() -> Non
             ],
         ),
         ("f5", [f"test/test_{file}.py::TestSingle::test_other" for file in ("importing", "single")]),
-        ("f1", ["test/test_templates.py::TestOne::test_inherited"]),
+        ("f7", ["test/test_templates.py::TestTwo::test_kept_here"]),
+        ("f1", ["test/test_more.py", "test/test_templates.py"]),
         # More may be made of the class, or on another machine.
         ("f2", ["test/test_templates.py"]),
         ("f4", ["test/test_single.py"]),

@@ -140,11 +140,16 @@ def more_made(facts: Facts, class_: FiledDefinition) -> list[File]:
     for reference in facts.references(class_.fact.key):
         if reference.fact.kind != "address" or reference.file == class_.file or reference.file in found:
             continue
-        owner = facts.definition(reference.owner) if reference.file.role == "test" else None
-        at_top = owner is not None and owner.fact.kind == "module"
-        if at_top and _is_collected(reference.file) and _means(facts, reference, class_.fact.name):
+        if reference.file.role != "test" or not _is_collected(reference.file):
+            continue
+        if _at_top(facts, reference) and _means(facts, reference, class_.fact.name):
             found.append(reference.file)
     return found
+
+
+def _at_top(facts: Facts, reference: FiledReference) -> bool:
+    owner = facts.definition(reference.owner) if reference.owner >= 0 else None
+    return owner is not None and owner.fact.kind == "module"
 
 
 def _means(facts: Facts, reference: FiledReference, full: str) -> bool:
@@ -165,10 +170,11 @@ def _means(facts: Facts, reference: FiledReference, full: str) -> bool:
 
 
 def brought_in(facts: Facts, file: File) -> list[FiledDefinition]:
-    """The classes of other files whose tests are collected in a file: those that it imports, and those that
-    its own classes extend."""
+    """The classes of other files whose tests are collected in a file: those that it imports or hands on at
+    its top, and those that its own classes extend."""
     found: dict[int, FiledDefinition] = {}
-    for reference in facts.references_of_kind(file, "import"):
+    handed = (r for r in facts.references_of_kind(file, "address") if _at_top(facts, r))
+    for reference in (*facts.references_of_kind(file, "import"), *handed):
         last = reference.fact.name.rpartition(".")[2]
         for definition in _classes_called(facts, last) if last[:1].isupper() else ():
             holder = definition.fact.name.rpartition(".")[0]
