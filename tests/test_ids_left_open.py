@@ -157,6 +157,16 @@ class TestMade(TestCase):
 
 instantiate_device_type_tests(TestMade, globals())
 """,
+    "test/test_spaces.py": """
+import pytest
+import torch
+
+@pytest.mark.parametrize("text", ["a b", "c"])
+def test_spaces(text): torch.lib.f8()
+
+@pytest.mark.parametrize("text", ["a", "c"])
+def test_letters(text): torch.lib.f9()
+""",
     "test/test_importing.py": "from test_single import TestSingle\n",
     "test/test_more.py": "import test_templates\n\ndef make(cls): ...\n\nmake(test_templates.TestOne)\n",
     "test/fx/test_rewriter.py": TOP + "class TestRewriter(TestCase):\n    def test_near(self): pass\n",
@@ -263,6 +273,8 @@ def test_an_import_means_the_nearest_file_and_also_a_class_that_is_made() -> Non
         ("f5", [f"test/test_{file}.py::TestSingle::test_other" for file in ("importing", "single")]),
         ("f7", ["test/test_templates.py::TestTwo::test_kept_here"]),
         ("f1", ["test/test_more.py", "test/test_templates.py"]),
+        ("f9", ["test/test_spaces.py::test_letters[a]", "test/test_spaces.py::test_letters[c]"]),
+        ("f8", ["test/test_spaces.py"]),
         # More may be made of the class, or on another machine.
         ("f2", ["test/test_templates.py"]),
         ("f4", ["test/test_single.py"]),

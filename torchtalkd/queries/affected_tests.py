@@ -7,6 +7,7 @@ it. Where some are only on other machines (tests for each device) the file stand
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
@@ -28,6 +29,8 @@ MOST_TESTS: Final = 40
 MOST_FILES: Final = 60
 """Test files, above which no single tests are looked for."""
 MOST_NODES: Final = 20_000
+_SPLITS: Final = re.compile(r"[\s'\"\\]")
+"""What xargs takes for more than a letter."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,12 +168,13 @@ def _ids(
 ) -> dict[int, tuple[str, ...]]:
     """The ids of some tests that pytest prints, by the file that they are collected in, which may be one that
     imports or extends their class. No id of a file is given where one of its tests may have more, or
-    others: pytest refuses to run at all where one is not found."""
+    others, or one that a shell would take apart: pytest refuses to run at all where one is not found."""
     found: dict[str, set[str]] = {}
     for definition in tests:
         test = as_test(view, definition)
         made = None if test is None else ids_of(view, test, most_patterns=1)
-        if made is None or made.patterns or made.reasons or not made.ids:
+        plain = made is not None and not any(_SPLITS.search(name) for name in made.ids)
+        if made is None or not plain or made.patterns or made.reasons or not made.ids:
             bits = table.imported.get(definition.file.id, 0)
             whole.add(definition.file.id)
             whole.update(file.id for number, file in enumerate(table.tests) if bits >> number & 1)
