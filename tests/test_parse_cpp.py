@@ -363,7 +363,62 @@ T::T(const int64_t s)
 T::operator bool() const { return true; }
 }"""
     )
-    assert names(facts, "function") == ["a::T::operator bool", "a::T::T"]
+    assert set(names(facts, "function")) == {"a::T::operator bool", "a::T::T"}
+
+
+def test_an_if_where_the_grammar_has_no_place_for_one() -> None:
+    facts = facts_of(
+        """void f(int a,
+#ifdef USE_X
+       int b,
+#endif
+       int c) {
+  if (a) { first(); }
+#ifdef USE_X
+  else if (b) { second(b, c); }
+#elif defined(USE_Y)
+  else if (c) { third(a,
+#if VERSION > 3
+    b,
+#else
+    c,
+#endif
+    c); }
+#endif
+  else { last<double>(ARGUMENTS(double)); }
+}
+"""
+    )
+    assert not facts.problems
+    assert [d.signature for d in facts.definitions] == ["(int a, int b, int c) -> void"]
+    assert [(r.name, r.arguments) for r in facts.references] == [
+        ("first", 0),
+        ("second", 2),
+        ("third", 4),
+        ("last", 1),
+        ("ARGUMENTS", 1),
+    ]
+
+
+def test_an_if_that_uses_a_macro_is_a_use() -> None:
+    facts = facts_of("#if HAS_X()\nvoid f();\n#endif\n#if !defined(Y) && HAS_Z(3)\nvoid g();\n#endif\n")
+    assert [(r.kind, r.name, r.line) for r in facts.references] == [
+        ("macro", "HAS_X", 1),
+        ("macro", "HAS_Z", 4),
+    ]
+
+
+def test_what_stands_in_if_0_costs_nothing_behind_it() -> None:
+    facts = facts_of(
+        "#if 0\nfirst_flag\nsecond_flag\n#endif\nstruct A : B {\n  int size() { return 1; }\n};\n"
+    )
+    assert names(facts, "class") == ["A"]
+    assert names(facts, "function") == ["A::size"]
+
+
+def test_a_name_that_an_if_asks_for_is_no_function() -> None:
+    facts = facts_of("void f() {\n#ifdef FLAGS\n  use(TO_STRING(FLAGS));\n#endif\n}\n")
+    assert not [r for r in facts.references if r.kind == "address"]
 
 
 def test_a_body_the_grammar_cannot_read_costs_no_other_function() -> None:

@@ -14,6 +14,7 @@ from tree_sitter import Node
 from torchtalkd import keys
 from torchtalkd.facts import ReferenceKind
 from torchtalkd.parse.collector import Collector, MacroUse, Scope
+from torchtalkd.parse.cpp_text import guard_at
 from torchtalkd.parse.macros import is_called
 from torchtalkd.parse.shapes import dispatch_stub, macro_use, pybind11, register_operators, torch_library
 from torchtalkd.parse.spelling import Callee
@@ -111,6 +112,9 @@ def _handed_to_macro(collector: Collector, scope: Scope, name: str, start: int, 
                 begin = _first_offset(collector, scope)
             if collector.data.find(argument.text or b"", begin, start) >= 0:
                 continue
+            given = collector.slice(argument)
+            if CAPITALS.match(given) and given in guard_at(collector.directives, start):
+                continue  # What an #if around asks for is a macro.
         given = keys.without_template_arguments(collector.slice(argument))
         collector.refer("address", keys.cpp(given), given, argument.start_byte, scope.ordinal)
 
@@ -124,13 +128,14 @@ def _first_offset(collector: Collector, scope: Scope) -> int:
     return starts[line - 1] if line <= len(starts) else 0
 
 
-def called(collector: Collector, scope: Scope, name: str, offset: int) -> None:
-    """A call that the grammar took for a definition: only its name is known."""
+def called(collector: Collector, scope: Scope, name: str, offset: int, count: int = -1) -> None:
+    """A call that the grammar took for a definition: only its name is known, and perhaps the count of what
+    it is given."""
     if CAPITALS.match(name):
-        collector.refer("macro", keys.macro(name), name, offset, scope.ordinal)
+        collector.refer("macro", keys.macro(name), name, offset, scope.ordinal, count)
     else:
         kind: ReferenceKind = "launch" if name in collector.spelling.launchers else "call"
-        collector.refer(kind, keys.cpp(name), name, offset, scope.ordinal)
+        collector.refer(kind, keys.cpp(name), name, offset, scope.ordinal, count)
 
 
 def _file_scope_macro(collector: Collector, scope: Scope, name: str, call: Node, arguments: Node) -> bool:

@@ -317,6 +317,16 @@ def default_construction(collector: Collector, scope: Scope, captures: Captures)
         collector.refer("call", key, name, node.start_byte, scope.ordinal, 0)
 
 
+def call_with_call(collector: Collector, scope: Scope, captures: Captures) -> None:
+    """`f<double>(ARGUMENTS(double));` in a body, which the grammar takes for a declaration: two
+    calls."""
+    if scope.body:
+        outer, inner, count = captures["n"][0], captures["d"][0], captures["a"][0].named_child_count
+        key, name, *_ = named(collector, outer)
+        collector.refer("call", key, name, outer.start_byte, scope.ordinal, 1)
+        called(collector, scope, collector.slice(inner), inner.start_byte, count)
+
+
 def initializer(collector: Collector, scope: Scope, captures: Captures) -> None:
     """`: Base(x)` of a constructor: a call of the base's. A member is one for a reader who does not see the
     class; so what is plain and in small letters is left out, as members are."""

@@ -115,7 +115,7 @@ class Head(NamedTuple):
 @lru_cache(maxsize=20_000)
 def head(text: bytes) -> Head:
     """Read what stands before a declarator; kept, for `void`, `static Tensor` and the like are most."""
-    written = text.decode("utf-8", "replace")
+    written = (_COMMENT.sub(b" ", text) if b"/" in text else text).decode("utf-8", "replace")
     result = " ".join(_SPECIFIERS.sub(" ", written).split())
     return Head(result, _STATIC.search(text) is not None, "__global__" in written)
 

@@ -19,6 +19,10 @@ _DIRECTIVE = re.compile(
 _DEFINE = re.compile(rb"([A-Za-z_]\w*)(?:\(([^()]*)\))?(.*)", re.DOTALL)
 _INCLUDES = (b"include", b"include_next", b"import")
 _INCLUDE = re.compile(rb"[<\"]([^>\"\n]+)[>\"]")
+_KEPT = re.compile(
+    rb"#[ \t]*(?:if[ \t]+0\b|.*?\b(?!(?:el)?if\b|defined\b|__has_)[A-Za-z_]\w*[ \t]*\()", re.DOTALL
+)
+"""`#if 0`; `#if USE_X()`, but not what the preprocessor itself knows."""
 _COMMENT = re.compile(rb"//[^\n]*|/\*.*?\*/", re.DOTALL)
 _CONTINUATION = re.compile(rb"\\\r?\n")
 _NEWLINE = re.compile(b"\n")
@@ -51,9 +55,10 @@ class Directives(NamedTuple):
     branches: list[tuple[int, int, int, int]]
     """(start, end, group, number in the group) of each branch of an #if with an #else or #elif."""
     marks: list[tuple[int, int, int]]
-    """(start, end, group) of each line that begins or ends a branch."""
+    """(start, end, group) of each line that begins or ends a branch, where the grammar is to see it."""
     spans: list[tuple[int, int]]
-    """The #define lines themselves, from the # on."""
+    """The lines that the grammar can do without, in order and from the # on: each #define, and most marks
+    (see `_leave_marks_out`)."""
 
 
 class _Level(NamedTuple):
@@ -213,7 +218,43 @@ def directives(data: bytes) -> Directives:
             continue
         found.guard_starts.append(match.end())
         found.guards.append(_joined(stack))
+    if found.marks and data.count(b"{") == data.count(b"}"):
+        _leave_marks_out(found, data)
     return found
+
+
+def _leave_marks_out(found: Directives, data: bytes) -> None:
+    """Takes the lines of an #if to those that the grammar can do without: all branches are read in any case,
+    and it has no place for an #if among arguments, between `.def(…)` and `.def(…)`, in front of an `else`.
+
+    Only in a text whose braces match. Where an #if cuts through them, as `if (a) {` and `if (b) {` with one
+    brace that closes both, its lines help the grammar to find back. So they do in `#if 0`, where anything
+    may stand, and where a branch stops in the midst of an expression. An #if that uses a macro, as
+    `#if AT_CUDNN_ENABLED()` does, stays too: the grammar sees the use.
+    """
+    kept = {group for start, end, group in found.marks if _KEPT.match(data, start, end)}
+    branches: dict[int, list[bytes]] = {}
+    for start, end, group, _ in found.branches:
+        branches.setdefault(group, []).append(data[start:end])
+    kept.update(group for group, texts in branches.items() if not _end_whole(texts))
+    found.spans.extend((start, end) for start, end, group in found.marks if group not in kept)
+    found.spans.sort()
+    found.marks[:] = [mark for mark in found.marks if mark[2] in kept]
+
+
+def _end_whole(branches: list[bytes]) -> bool:
+    """Whether each branch ends where a statement, an argument or one of a chain of calls does."""
+    ends: tuple[bytes, ...] = (b";", b"}", b",")
+    if all(branch.lstrip().startswith(b".") for branch in branches):
+        ends = (*ends, b")")
+    for branch in branches:
+        for line in reversed(branch.splitlines()):
+            code = line.partition(b"//")[0].strip()
+            if code and not code.startswith(b"#"):
+                if not code.endswith(ends):
+                    return False
+                break
+    return True
 
 
 def guard_at(directives: Directives, offset: int) -> str:

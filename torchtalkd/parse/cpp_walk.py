@@ -36,7 +36,7 @@ Chunk = tuple[int, Scope, tuple[int, int] | None, str]
 
 _CALL: Final = 6
 _METHOD: Final = 7
-_LAUNCH: Final = 16
+_LAUNCH: Final = 17
 """Positions of patterns in queries/cpp.scm, and of the one of cuda.scm behind them."""
 _HANDLERS: Final[dict[int, Callable[[Collector, Scope, Captures], Scope | None]]] = {
     0: cpp_definitions.namespace,
@@ -53,6 +53,7 @@ _HANDLERS: Final[dict[int, Callable[[Collector, Scope, Captures], Scope | None]]
     13: cpp_definitions.default_construction,
     14: cpp_definitions.initializer,
     15: cpp_definitions.namespace_alias,
+    16: cpp_definitions.call_with_call,
 }
 
 

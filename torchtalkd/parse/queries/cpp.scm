@@ -17,3 +17,4 @@
 (declaration type: [(type_identifier) (qualified_identifier) (template_type)] @name declarator: (identifier) @declarator) @scope
 (field_initializer [(field_identifier) (qualified_identifier) (template_method)] @name (argument_list) @arguments)
 (namespace_alias_definition name: (_) @name [(namespace_identifier) (nested_namespace_specifier)] @scope)
+(declaration type: (template_type) @name declarator: (parenthesized_declarator (function_declarator declarator: (identifier) @declarator parameters: (_) @arguments))) @scope
