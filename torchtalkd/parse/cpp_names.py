@@ -27,7 +27,6 @@ STATEMENTS = frozenset(
         "else",
         "do",
         "sizeof",
-        "defined",
         "new",
         "delete",
         "throw",
