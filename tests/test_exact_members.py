@@ -18,7 +18,7 @@ int told(int x);
 }
 #define FIELD(T, name) \\
  public: \\
-  auto name(const T& new_##name) -> decltype(*this) { this->name##_ = nn::checked(new_##name); return *this; } \\
+  auto name(const T& to) -> decltype(*this) { this->name##_ = nn::checked(to); return *this; } \\
   const T& name() const noexcept { nn::told(1); return this->name##_; } \\
  private: \\
   T name##_

@@ -607,6 +607,88 @@ def test_a_macro_of_any_spelling_outside_of_functions() -> None:
     assert [r.name for r in found.references if r.kind == "call"] == ["call", "call", "f"]
 
 
+MEMBERS = """#include "field.h"
+class KLASS : public Base {
+ public:
+  KLASS(int size);
+  KLASS(const KLASS&) = delete;
+  ~KLASS();
+  operator bool() const;
+  FIELD(int, size);
+  FIELD(int, groups) = 1;
+  MY_field(std::optional<int>, steps) = std::nullopt;
+  FIELD(pair<int>, both){1};
+  FIELD(Tensor, weight) = Tensor();
+
+ protected:
+  // Without a semicolon.
+  NOT_COPIED(KLASS)
+  member_of(int, best);
+  member_of(int, last){3};
+  MANY(int,
+       first) = {};
+  Q_OBJECT
+  int plain(int x);
+  static SIZE MAX(int a);
+  int bits : 3;
+  friend class Other;
+  friend KLASS make(int size);
+  int values[2] = {
+    VALUE(1),
+    VALUE(2)
+  };
+  bool defined() const { return CHECKED(size); }
+  int body() {
+    STATEMENT(size);
+    return size;
+  }
+  union Payload {
+    Payload() : number(0) {}
+    Payload(const Payload&);
+    int number;
+  };
+};
+struct small {
+  explicit small(int x);
+  small(float x) : x(x) {}
+  small(double x);
+  struct inner { inner(); small(char x); };
+  LAST(small);
+};
+struct Packed { PACKED(int, one); PACKED(int, two); };
+"""
+
+
+def test_the_use_of_a_macro_in_a_class_is_no_member() -> None:
+    found = facts_of(MEMBERS, "c10/members.h")
+    uses = [d for d in found.definitions if d.kind == "macro_use"]
+    assert sorted((d.line, d.end_line, d.name) for d in uses) == [
+        (8, 8, "FIELD"),
+        (9, 9, "FIELD"),
+        (10, 10, "MY_field"),
+        (11, 11, "FIELD"),
+        (12, 12, "FIELD"),
+        (16, 16, "NOT_COPIED"),
+        (17, 17, "member_of"),
+        (18, 18, "member_of"),
+        (19, 20, "MANY"),
+        (47, 47, "LAST"),
+        (49, 49, "PACKED"),
+        (49, 49, "PACKED"),
+    ]
+    assert all(d.body for d in uses)
+    assert {found.definitions[d.scope].name for d in uses} == {"KLASS", "small", "Packed"}
+    many = next(d for d in uses if d.name == "MANY")
+    assert many.detail == {"arguments": ["int", "first"], "namespace": "KLASS"}
+    functions = [(d.line, d.name) for d in found.definitions if d.kind == "function"]
+    assert [line for line, name in functions if name == "KLASS::KLASS"] == [4]
+    assert {"KLASS::~KLASS", "KLASS::plain", "KLASS::MAX", "KLASS::body", "KLASS::defined"} <= {
+        n for _, n in functions
+    }
+    assert [line for line, name in functions if name == "small::small"] == [43, 44, 45]
+    assert not {name for _, name in functions} & {"KLASS::Tensor", "KLASS::member_of", "small::LAST"}
+
+
 def test_a_list_of_tags_is_no_function() -> None:
     facts = facts_of('TORCH_LIBRARY(q, m) { m.def(SCHEMA("f(Tensor x) -> Tensor"), {at::Tag::core}); }')
     schema = one(facts, "schema")

@@ -140,8 +140,8 @@ def _with_body(collector: Collector, body: Node | None, opened: Scope) -> Scope:
 
 
 def _is_macro(collector: Collector, scope: Scope, found: Declarator, node: Node) -> bool:
-    """Whether what begins with a name and has no type before it is a macro's use: in capitals anywhere, and in
-    a class all but its constructors, its destructor and its conversions."""
+    """Whether what begins with a name and has no type before it is a macro's use: in capitals anywhere, and
+    in a class all but its constructors, its destructor and its conversions."""
     capitals = CAPITALS.match(found.name) is not None
     if not scope.inside_class:
         return capitals

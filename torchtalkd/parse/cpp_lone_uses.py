@@ -2,7 +2,7 @@
 
 In capitals a name says itself that it is a macro's. What else stands as `name(…)` where a declaration
 could begin, with no type before it and no body behind it, can only be a macro's use, too, if it stands
-outside of functions and classes, which the walk over the text decides. The cases are in
+outside of functions and is no class's constructor, which the walk over the text decides. The cases are in
 `tests/test_parse_cpp.py`.
 """
 
@@ -29,6 +29,8 @@ _OPENED: Final = re.compile(
 """A line behind which declarations stand, white space around it left out."""
 _BEHIND: Final = re.compile(rb"[ \t\r]*(?:;|(?://[^\n]*)?\n(?:\s|//[^\n]*\n)*(?=[A-Za-z_}#~@]|/\*|\Z)|\Z)")
 """What follows a use that is a whole statement: a semicolon, or a line end and a new beginning."""
+_VALUE: Final = re.compile(rb"\s*=[^=]")
+"""What a member may be initialised with."""
 _BEHIND_MEMBER: Final = re.compile(_BEHIND.pattern + rb"|\s*[={]")
 """In a class an initialiser may follow, too."""
 _LONGEST: Final = 4_000
@@ -43,15 +45,18 @@ def lone_uses(data: bytes) -> list[re.Match[bytes]]:
     behind = 0
     for match in _LINE.finditer(data):
         name = match.group(1)
-        if name in _WORDS or _CAPITALS.fullmatch(name) or not _begins(data, match.start(), behind):
+        if name in _WORDS or _CAPITALS.fullmatch(name) or not begins(data, match.start(), behind):
             continue
         opening = match.end() - 1
         use = arguments(data[opening : opening + _LONGEST].decode("latin-1"), 0)
-        if use is None or _BEHIND.match(data, opening + use[1]) is None:
+        if use is None:
+            continue
+        end = opening + use[1]
+        if _BEHIND.match(data, end) is None and _VALUE.match(data, end) is None:
             continue
         if data.rfind(b"/*", 0, opening) <= data.rfind(b"*/", 0, opening):
             # It is in no comment.
-            behind = opening + use[1]
+            behind = end
             found.append(match)
     return found
 
@@ -65,10 +70,10 @@ def is_member(data: bytes, start: int, end: int) -> bool:
     before = data[line + 1 : start].strip()
     if before:
         return before.endswith((b";", b"{", b"}", b":", b"*/"))
-    return _begins(data, line, -1) or data[data.rfind(b"\n", 0, max(line, 0)) + 1 : line].strip() == b"{"
+    return begins(data, line, -1) or data[data.rfind(b"\n", 0, max(line, 0)) + 1 : line].strip() == b"{"
 
 
-def _begins(data: bytes, end: int, behind: int) -> bool:
+def begins(data: bytes, end: int, behind: int) -> bool:
     """Whether a declaration could begin behind the line that ends at an offset; `behind`: where the last such
     statement ends. With -1, for members, none can at the text's begin, and what is before an #if decides."""
     for _ in range(_MOST_LINES):

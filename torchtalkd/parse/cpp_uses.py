@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 
 from torchtalkd import keys
 from torchtalkd.parse.collector import Collector, MacroUse, Scope
-from torchtalkd.parse.cpp_lone_uses import is_member, lone_uses
+from torchtalkd.parse.cpp_lone_uses import begins, is_member, lone_uses
 from torchtalkd.parse.cpp_text import without
 from torchtalkd.parse.macros import arguments
 from torchtalkd.parse.shapes import dispatch_stub, macro_use
@@ -28,6 +28,8 @@ semicolons and braces too, or behind, costs many times that. The first letter ru
 _STATEMENT = re.compile(_HEAD % (b"", _CAPITALS))
 _BEHIND = re.compile(rb"[ \t\r]*(?:;|(?://[^\n]*)?\n(?:\s|//[^\n]*\n)*(?=[A-Za-z_}#~@]|/\*|\Z)|\Z)")
 """What follows a use that is a whole statement: a semicolon, or a line end and a new beginning."""
+_VALUE: Final = re.compile(rb"\s*\{\s*[^\s;{}()][^;{}()]*\}\s*;")
+"""A value in braces: a body has statements, or is empty."""
 _BODIES: Final = frozenset({"function", "kernel", "structured_impl", "structured_meta", "macro_use"})
 _NESTED: Final = 24
 """Methods of a local class that may stand between a line and the function around it."""
@@ -84,13 +86,22 @@ def lift(data: bytes, candidates: list[re.Match[bytes]], macros: Collection[str]
         if match.group(1).decode() not in macros:
             # Most statements end with their line: what is balanced there needs no closer look.
             rest = data[match.end() : data.find(b"\n", match.end())].rstrip()
-            if rest.endswith(b";") or (rest.endswith(b") {") and rest.count(b"(") + 1 == rest.count(b")")):
+            if (rest.endswith(b";") and not rest.endswith(b"};")) or (
+                rest.endswith(b") {") and rest.count(b"(") + 1 == rest.count(b")")
+            ):
                 continue
         before = data[max(behind, match.start() - 200) : match.start() + 1].rstrip()[-1:]
-        if before not in (b"", b";", b"{", b"}", b":", b">", b'"') and not _at_margin(data, match.start(1)):
-            continue
+        ended = before in (b"", b";", b"{", b"}", b":", b">", b'"') or _at_margin(data, match.start(1))
+        if not ended and not begins(data, match.start(), behind):
+            continue  # The last line may be a comment.
         use = _use(data, match)
         if use is None:
+            continue
+        after = _VALUE.match(data, use.end)
+        if after is not None:
+            # `FIELD(int, size){1};` reads as a function that lacks the rest of its body.
+            behind = after.end()
+            lifted.append(use._replace(end=behind))
             continue
         after = _BEHIND.match(data, use.end)
         if after is None:
