@@ -113,6 +113,8 @@ class Collector:
         """The one place that everything has: that of the macro use being read, if any."""
         self.macro = ""
         """The macro being read, if any: noted in what it makes."""
+        self.classes: dict[str, bool] = {}
+        """What `is_class` has found out."""
         self.tests = False
         """Whether a macro made a test."""
         self.guard = ""
@@ -183,6 +185,15 @@ class Collector:
             if offset < scope.end:
                 found = scope
         return found
+
+    def is_class(self, name: str) -> bool:
+        """Whether the text has a class or a union of a name, which its members' scope may not say: a union is
+        no definition, and a head may be hard to read."""
+        known = self.classes.get(name)
+        if known is None:
+            head = rb"\b(?:class|struct|union)\b[^;{}()]{0,200}?\b%s\s*(?:final\b|[<:{])" % name.encode()
+            known = self.classes[name] = re.search(head, self.data) is not None
+        return known
 
     # -- facts
 

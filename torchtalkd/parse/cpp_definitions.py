@@ -142,33 +142,18 @@ def _with_body(collector: Collector, body: Node | None, opened: Scope) -> Scope:
 def _is_macro(collector: Collector, scope: Scope, found: Declarator, node: Node) -> bool:
     """Whether what begins with a name and has no type before it is a macro's use: in capitals anywhere, and
     in a class all but its constructors, its destructor and its conversions."""
-    capitals = CAPITALS.match(found.name) is not None
+    name = found.name
+    capitals = CAPITALS.match(name) is not None
     if not scope.inside_class:
         return capitals
-    if not found.name.isidentifier() or scope.is_constructor(found.name):
+    if not name.isidentifier() or scope.is_constructor(name) or collector.is_class(name):
         return False
-    around = _class_around(node)
-    if around is not None and collector.slice(around) == found.name:
+    if capitals:
+        return True
+    start, end = node.start_byte, found.head.start_byte
+    if name in STATEMENTS or collector.data[start:end].rstrip() != name.encode():
         return False
-    written = collector.data[node.start_byte : found.head.start_byte].rstrip().decode("utf-8", "replace")
-    return capitals or (
-        around is not None
-        and written == found.name not in STATEMENTS
-        and is_member(collector.data, node.start_byte, found.head.end_byte)
-    )
-
-
-def _class_around(node: Node) -> Node | None:
-    """The name of the class or union that a node is a member of. (A union is no definition.)"""
-    around = node.parent
-    while around is not None and not around.type.endswith("_specifier"):
-        if around.type == "compound_statement":
-            return None
-        around = around.parent
-    named = around.child_by_field_name("name") if around is not None else None
-    if named is not None and named.type == "template_type":
-        return named.child_by_field_name("name")
-    return named
+    return is_member(collector.data, start, found.head.end_byte)
 
 
 def _signature(found: Declarator, result: str) -> str:

@@ -35,6 +35,8 @@ _BEHIND_MEMBER: Final = re.compile(_BEHIND.pattern + rb"|\s*[={]")
 """In a class an initialiser may follow, too."""
 _LONGEST: Final = 4_000
 """Bytes of a use."""
+_NEAR: Final = 400
+"""Bytes before a use that stand on its line, or are a brace on the one before."""
 _MOST_LINES: Final = 60
 """Of comments before a use."""
 
@@ -66,11 +68,12 @@ def is_member(data: bytes, start: int, end: int) -> bool:
     the one, and one ends behind the other."""
     if _BEHIND_MEMBER.match(data, end) is None:
         return False
-    line = data.rfind(b"\n", 0, start)
-    before = data[line + 1 : start].strip()
-    if before:
+    near = max(start - _NEAR, 0)
+    line = data.rfind(b"\n", near, start)
+    before = data[max(line + 1, near) : start].strip()
+    if before or line < 0:
         return before.endswith((b";", b"{", b"}", b":", b"*/"))
-    return begins(data, line, -1) or data[data.rfind(b"\n", 0, max(line, 0)) + 1 : line].strip() == b"{"
+    return begins(data, line, -1) or data[near:line].rpartition(b"\n")[2].strip() == b"{"
 
 
 def begins(data: bytes, end: int, behind: int) -> bool:
