@@ -39,8 +39,10 @@ class Spelling:
     takes as long as for all the others, so it is first asked whether a text has them at all."""
     blank_arguments: frozenset[bytes]
     """The names whose parentheses are blanked too."""
-    attributes: re.Pattern[bytes]
-    """A macro that is blanked for how its name ends; what a project calls its own exports."""
+    attribute_endings: re.Pattern[bytes]
+    """How the name of a macro ends that is blanked for it; what a project calls its own exports."""
+    attribute_marks: tuple[bytes, ...]
+    """What each of these endings begins with, as few as will do: what a text is searched for."""
     shapes: dict[str, Shape]
     """By name as written."""
     launchers: frozenset[str]
@@ -106,7 +108,12 @@ def _compile(conventions: Conventions) -> Spelling:
         blank_capitals=re.compile(rf"({capitals})\b{nested}".encode()),
         blank_small=tuple(name.encode() for name in small),
         blank_arguments=frozenset(macro.name.encode() for macro in cpp.blank if macro.arguments),
-        attributes=re.compile(rf"(?<![\w#])[A-Z][A-Z0-9_]*{endings}(?=\s+[A-Za-z_])".encode()),
+        attribute_endings=re.compile(rf"{endings}(?=\s+[A-Za-z_])".encode()),
+        attribute_marks=tuple(
+            ending.encode()
+            for ending in cpp.blank_suffixes
+            if ending and not any(o and o != ending and ending.startswith(o) for o in cpp.blank_suffixes)
+        ),
         shapes={shape.name: shape for shape in cpp.shapes},
         launchers=frozenset(cpp.launchers) | frozenset(cpp.cpu_launchers),
         dispatch_macros=tuple(cpp.dispatch_macros),
