@@ -33,6 +33,9 @@ _json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), sort_keys=Tr
 _IMPORT: Final = {"import": True}
 _IMPORTED: Final = _json(_IMPORT)
 """The detail that most of all have: a Python name that is imported."""
+_METHOD: Final = {"method": True}
+_OF_CLASS: Final = _json(_METHOD)
+"""The detail that most C++ definitions with one have."""
 _site = Struct("<III").pack
 """A place of a reference, as schema.sql says."""
 
@@ -55,7 +58,8 @@ def pack(file_id: int, facts: FileFacts) -> Rows:
             base | ordinal, key, name, kind, line, column, end, scope,
             (_DECLARES if declares else 0) | (_LOCAL if local else 0),
             signature, dispatch_key, convention, guard,
-            None if not detail else _IMPORTED if detail == _IMPORT else _json(detail), body,
+            None if not detail else _IMPORTED if detail == _IMPORT else _OF_CLASS if detail == _METHOD
+            else _json(detail), body,
         )
         for ordinal, (
             key, name, kind, line, column, end, scope, declares, local,
