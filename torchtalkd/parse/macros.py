@@ -16,14 +16,24 @@ MAX_DEPTH = 8
 MAX_EXPANSION = 200_000
 """Bytes of one use's expansion; a macro that doubles itself stops here."""
 
-_MARK = re.compile(r"""[()\[\]{},]|"(?:[^"\\\n]|\\.)*"|(?<![0-9a-zA-Z_])'(?:[^'\\\n]|\\.)*'""", re.DOTALL)
+_MARK = re.compile(
+    r"""\(|\)|\[|\]|\{|\}|,|"[^"\\\n]*+(?:\\.[^"\\\n]*+)*+"|"""
+    r"""'(?<![0-9a-zA-Z_]')[^'\\\n]*+(?:\\.[^'\\\n]*+)*+'""",
+    re.DOTALL,
+)
+"""Each alternative begins with a character and not with a set of them, so that the engine skips other text
+quickly."""
 _FLAT = re.compile(r"""\(([^()\[\]{}"']*+)\)""")
 """Arguments with nothing in them that could hide a comma, as most are."""
 _TOKEN = re.compile(
-    r'"(?:[^"\\\n]|\\.)*"|\'(?:[^\'\\\n]|\\.)*\'|[A-Za-z_]\w*|\s*##\s*|#|[^A-Za-z_"\'#]+|.', re.DOTALL
+    r'"[^"\\\n]*+(?:\\.[^"\\\n]*+)*+"|'
+    r"'[^'\\\n]*+(?:\\.[^'\\\n]*+)*+'|"
+    r"""[A-Za-z_]\w*+|\s*##\s*|#|[^A-Za-z_"'#]+|.""",
+    re.DOTALL,
 )
-_CALLED = re.compile(r"\b([A-Za-z_]\w*)\s*\(")
-_CALLED_OR_LAUNCHED = re.compile(r"\b(\w+)\s*(?:<[^<>(){};]*>\s*)?(?:\(|<<<)")
+_CALLED = re.compile(r"([A-Za-z_](?<!\w.)\w*+)\s*+\(")
+"""(A \\b in front of the name would be tried at every character, what looks back at letters alone.)"""
+_CALLED_OR_LAUNCHED = re.compile(r"\b(\w++)\s*+(?:<[^<>(){};]*+>\s*+)?(?:\(|<<<)")
 
 
 def arguments(text: str, start: int) -> tuple[list[str], int] | None:
