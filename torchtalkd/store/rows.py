@@ -11,8 +11,9 @@ import json
 import sys
 from array import array
 from collections import defaultdict
+from functools import lru_cache
 from struct import Struct
-from typing import Any, Final, NamedTuple, cast
+from typing import Any, Final, Literal, NamedTuple, cast
 
 from torchtalkd.facts import BINDING_KINDS, Definition, FileFacts, Reference, ReferenceKind
 
@@ -33,9 +34,6 @@ _json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), sort_keys=Tr
 _IMPORT: Final = {"import": True}
 _IMPORTED: Final = _json(_IMPORT)
 """The detail that most of all have: a Python name that is imported."""
-_METHOD: Final = {"method": True}
-_OF_CLASS: Final = _json(_METHOD)
-"""The detail that most C++ definitions with one have."""
 _site = Struct("<III").pack
 """A place of a reference, as schema.sql says."""
 
@@ -49,6 +47,21 @@ class Rows(NamedTuple):
     problems: list[tuple[Any, ...]]
 
 
+def _written(detail: dict[str, Any]) -> str:
+    """A detail as JSON."""
+    if len(detail) == 1:
+        ((field, value),) = detail.items()
+        if value is True or type(value) is str:
+            return _field(field, value)
+    return _json(detail)
+
+
+@lru_cache(maxsize=4096)
+def _field(field: str, value: str | Literal[True]) -> str:
+    """A detail of one field; kept, for many definitions have the same: `{"method":true}`."""
+    return _json({field: value})
+
+
 def pack(file_id: int, facts: FileFacts) -> Rows:
     """The rows of one file's facts. Facts past the millionth of a kind are left out."""
     base = file_id << ID_BITS
@@ -58,8 +71,7 @@ def pack(file_id: int, facts: FileFacts) -> Rows:
             base | ordinal, key, name, kind, line, column, end, scope,
             (_DECLARES if declares else 0) | (_LOCAL if local else 0),
             signature, dispatch_key, convention, guard,
-            None if not detail else _IMPORTED if detail == _IMPORT else _OF_CLASS if detail == _METHOD
-            else _json(detail), body,
+            None if not detail else _IMPORTED if detail == _IMPORT else _written(detail), body,
         )
         for ordinal, (
             key, name, kind, line, column, end, scope, declares, local,
