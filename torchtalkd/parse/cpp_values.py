@@ -31,8 +31,11 @@ def add_values(collector: Collector) -> None:
     if collector.language == "cuda":
         owners = _add_kernels(collector, owners)
     data = collector.data
-    for suffix in collector.spelling.value_suffixes:
-        position = data.find(suffix)
+    absent: set[bytes] = set()
+    for suffix, shared in collector.spelling.value_suffixes:
+        if shared not in absent and shared not in data:
+            absent.add(shared)
+        position = data.find(suffix) if shared not in absent else -1
         while position >= 0:
             end = position + len(suffix)
             position = data.find(suffix, end)

@@ -57,8 +57,9 @@ class Spelling:
     stub_rules: tuple[StubRule, ...]
     python_module: str
     """What pybind functions of an unnamed module belong to."""
-    value_suffixes: tuple[bytes, ...]
-    """How functions passed as plain values are called."""
+    value_suffixes: tuple[tuple[bytes, bytes], ...]
+    """How the names of functions end that are passed as plain values; with each what it shares with most
+    others, `ernel` of `_kernel` and `Kernel`: a text without that has neither."""
     callees: dict[bytes, Callee]
     """What `cpp_walk` has found out about called names so far, by their bytes as written."""
     judged: dict[str, bool]
@@ -122,11 +123,21 @@ def _compile(conventions: Conventions) -> Spelling:
         macros={m.name: Macro(m.name, m.parameters, m.body, 0, 0) for m in cpp.macros},
         stub_rules=cpp.stub_rules,
         python_module=cpp.default_python_module,
-        value_suffixes=tuple(suffix.encode() for suffix in cpp.value_suffixes),
+        value_suffixes=tuple(
+            (suffix.encode(), _shared_end(suffix, cpp.value_suffixes).encode())
+            for suffix in cpp.value_suffixes
+        ),
         callees={},
         judged={},
         cpp=cpp,
     )
+
+
+def _shared_end(word: str, words: Iterable[str]) -> str:
+    """The end of three letters or more that a word shares with another one; the word where there is none."""
+    pairs = ([word[::-1], other[::-1]] for other in words if other != word)
+    ends = {commonprefix(pair)[::-1] for pair in pairs}  # noqa: RUF071 - words, not paths
+    return max((end for end in ends if len(end) > 2), key=len, default=word)
 
 
 def any_of(words: Iterable[str]) -> str:
