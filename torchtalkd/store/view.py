@@ -45,6 +45,7 @@ class View(ExactFacts, IncludeLines, Outlines):
         self._packed: dict[int, list[Packed]] = {}
         self._scopes: dict[int, dict[int, int]] = {}
         self._in_file: dict[int, list[FiledDefinition]] = {}
+        self._referring_last: tuple[str, list[FiledReference]] = ("", [])
         self._counted: dict[str, tuple[int, int]] = {}  # how many, and how far it was counted
         self.kept: dict[str, Any] = {}
         """What queries derive from this revision and want again: forgotten with the view."""
@@ -288,8 +289,10 @@ class View(ExactFacts, IncludeLines, Outlines):
         return self._targets("key = ? ORDER BY id", key)
 
     def references(self, key: str) -> list[FiledReference]:
-        """All other references with a key, by file and place."""
-        return read_sites(self._db, self.file_of, "key = ?", (key,))
+        """All other references with a key, by file and place. What was asked last is still there."""
+        if self._referring_last[0] != key:
+            self._referring_last = key, read_sites(self._db, self.file_of, "key = ?", (key,))
+        return list(self._referring_last[1])
 
     def references_with(self, key: str, kind: str) -> list[FiledReference]:
         """Those of one kind, '' for any key: for `base` and `holds` without a look at the others."""
