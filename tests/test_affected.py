@@ -156,6 +156,29 @@ def test_a_method_counts_only_where_the_test_has_the_class(view: View) -> None:
     assert files(affected(view, ["torch.nn.Module.__call__"])) == {"test_same.py", "test_modules.py"}
 
 
+def test_a_macro_may_make_several_functions_on_one_line() -> None:
+    path = f"{NATIVE}/Pair.cpp"
+    entries = "- func: pair(Tensor self) -> Tensor\n- func: pair_(Tensor(a!) self) -> Tensor(a!)\n"
+    source = """#define BOTH(NAME) \\
+  Tensor NAME(const Tensor& self) { return self; } \\
+  Tensor NAME##_(const Tensor& self) { return self; }
+namespace at::native {
+BOTH(pair)
+}
+"""
+    test = "import torch\n\ndef test_pair():\n    torch.pair(1)\n"
+    sources = {
+        **SOURCES,
+        f"{NATIVE}/native_functions.yaml": SOURCES[f"{NATIVE}/native_functions.yaml"] + entries,
+        path: source,
+        "test/test_pair.py": test,
+    }
+    change = ChangedFile(path, path, added=(5,), text=("BOTH(pair)",))
+    answer = affected(view_of_sources(sources), (), [change])
+    assert {thing.name for thing in answer.things} == {"at::native::pair", "at::native::pair_"}
+    assert files(answer) == {"test_pair.py"}
+
+
 def test_single_tests_are_named_where_nothing_else_leads_there(view: View) -> None:
     answer = affected(view, ["torch.functional.clamp_low"])
     (test,) = answer.tests

@@ -49,6 +49,16 @@ class TestRules:
     """Those that have tests where the machine has the device."""
     opted_devices: tuple[str, ...] = ()
     """Those that have tests only where a class asks: `allow_mps=True`."""
+    included_devices: tuple[str, ...] = ()
+    """Those that every build has tests for where a class asks, whatever devices it leaves out:
+    `include_lazy=True`."""
+    runner_names: tuple[str, ...] = ()
+    """What the framework's own runner calls the test files that it takes: paths below `test/` without
+    `.py`, `*` stands for any letters. None: any."""
+    runner_leaves: tuple[str, ...] = ()
+    """Those of them that it refuses, because another file runs their tests, or nothing does."""
+    makers: tuple[str, ...] = ()
+    """The classes whose subclasses are decorators that make several tests of one."""
     dtypes: dict[str, tuple[str, ...]] = field(default_factory=dict)
     """Function → the types that it returns: floating_types; `floating_types_and` adds its arguments."""
     dtype_names: dict[str, str] = field(default_factory=dict)

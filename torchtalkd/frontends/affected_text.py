@@ -78,8 +78,10 @@ def pytest_arguments(answer: AffectedAnswer) -> str:
 
 
 def run_test_arguments(answer: AffectedAnswer) -> str:
-    """What `python test/run_test.py -i` takes, one name a line."""
-    names = [test.file for test in answer.tests if not test.cpp and test.file.startswith(_RUN_TEST)]
+    """What `python test/run_test.py -i` takes, one name a line. It runs nothing at all where it is given one
+    that it does not take."""
+    python = [test.file for test in answer.tests if not test.cpp and test.file not in answer.refused]
+    names = [file for file in python if file.startswith(_RUN_TEST)]
     return "\n".join(name.removeprefix(_RUN_TEST).removesuffix(".py") for name in names)
 
 

@@ -127,6 +127,8 @@ class Evaluation:
                 return UNKNOWN if truth is None else self.value(node.body if truth else node.orelse, bound)
             case ast.JoinedStr():
                 return self._formatted(node, bound)
+            case ast.Subscript(slice=ast.Slice() as part):
+                return self._sliced(self.value(node.value, bound), part, bound)
             case ast.Subscript():
                 whole, index = self.value(node.value, bound), self.value(node.slice, bound)
                 known = isinstance(whole, (list, tuple, str, dict)) and isinstance(index, (int, str))
@@ -221,6 +223,13 @@ class Evaluation:
             if len(names) == len(target.elts) == len(item):
                 return {**bound, **dict(zip(names, item, strict=True))}
         return None
+
+    def _sliced(self, whole: Any, part: ast.Slice, bound: Mapping[str, Any]) -> Any:
+        ends = [e and self.value(e, bound) for e in (part.lower, part.upper, part.step)]
+        known = isinstance(whole, (list, tuple, str)) and all(e is None or isinstance(e, int) for e in ends)
+        # Of entries it is known which there are, but not in which order.
+        listed = known and any(isinstance(item, Attributed) for item in whole)
+        return whole[slice(*ends)] if known and not listed else UNKNOWN
 
     def _unary(self, node: ast.UnaryOp, bound: Mapping[str, Any]) -> Any:
         value = self.value(node.operand, bound)

@@ -17,7 +17,8 @@ from torchtalkd import keys
 from torchtalkd.facts import FiledDefinition
 from torchtalkd.link.expression_values import UNDEFINED
 from torchtalkd.link.source import Facts
-from torchtalkd.link.test_classes import NEVER, heirs, importers, why_not_collected
+from torchtalkd.link.test_classes import NEVER, heirs, importers, more_made, why_not_collected
+from torchtalkd.link.test_decorators import in_the_way, replaced
 from torchtalkd.link.test_entries import Entry
 from torchtalkd.link.test_functions import Test, call_of, last, makers_of
 from torchtalkd.link.test_lists import Names
@@ -90,16 +91,25 @@ def classes_of(facts: Facts, test: Test) -> list[TestClass]:
         if class_ != test.around and _overrides(facts, class_, test.name):
             continue
         why = why_not_collected(facts, class_)
+        if why != NEVER:
+            why = why or replaced(facts, class_)
+        open_ = f"what is made of {last(class_)} is not worked out"
+        found += [TestClass(file.path, ANY, "", open_) for file in more_made(facts, class_)]
         makers = [case for case in makers_of(facts, class_) if case.form == "devices"]
-        made = [one for case in makers for one in _for_devices(facts, class_, case.text)]
+        made = [
+            one._replace(why=one.why or why)
+            for case in makers
+            for one in _for_devices(facts, class_, case.text)
+        ]
         if class_ != test.around:
             # Only a class's own tests are made for devices: those that it inherits stay as they are.
             made = [one._replace(device="") for one in made]
         if why != NEVER:
             # A class that devices' classes are made of is taken out of its file.
-            found += made or ([] if makers else [TestClass(class_.file.path, last(class_), "", why)])
-        if not makers and why != NEVER:
-            found += [TestClass(file.path, name, "", why) for file, name in importers(facts, class_)]
+            own = made or ([] if makers else [TestClass(class_.file.path, last(class_), "", why)])
+            found += own
+            for one in own:
+                found += [one._replace(path=file.path) for file in importers(facts, class_, one.name)]
     return found
 
 
@@ -114,15 +124,21 @@ def _for_devices(facts: Facts, class_: FiledDefinition, text: str) -> Iterator[T
     names = Names(facts, class_.file)
     only, excepted = names.argument(call, "only_for"), names.argument(call, "except_for")
     unknown = call is None or any(k.arg is None for k in call.keywords)
-    for device in (*rules.devices, *rules.more_devices, *rules.opted_devices):
+    last_ones = (*rules.opted_devices, *rules.included_devices)
+    for device in (*rules.devices, *rules.more_devices, *last_ones):
         reason = ""
-        if device in rules.opted_devices:
-            allowed = names.argument(call, f"allow_{device}")
-            if allowed is UNDEFINED or allowed is False:
+        asks = "include" if device in rules.included_devices else "allow"
+        if device in last_ones:
+            asked = names.argument(call, f"{asks}_{device}")
+            if asked is UNDEFINED or asked is False:
                 continue
-        if device not in rules.devices:
-            reason = f"{_ELSEWHERE} {device}"
-        chosen = _chosen(device, only, excepted)
+            if asked is not True:
+                reason = f"whether {last(class_)} is made for {device} is not written out"
+        chosen: bool | None = True
+        if device not in rules.included_devices:
+            chosen = _chosen(device, only, excepted)
+            if device not in rules.devices:
+                reason = f"{_ELSEWHERE} {device}"
         if chosen is False:
             continue
         if chosen is None or unknown:
@@ -152,11 +168,20 @@ def _names(
 ) -> Iterator[tuple[str, str]]:
     """The names of a function's tests in a class, each with why it is not certain."""
     name = test.name
+    if class_.name == ANY:
+        yield f"{name}{ANY}", class_.why
+        return
     made = (
         any(case.form == "parametrized" for case in makers_of(facts, test.around)) if test.around else False
     )
     brackets, why = pytest_ids(facts, test)
     own = [case for case in test.cases if case.form != "pytest_parametrize"]
+    hidden = in_the_way(facts, test)
+    if made and class_.device and own:
+        hidden = hidden or "its tests are made twice over: for parameters, and of these for devices"
+    if hidden:
+        yield f"{name}{ANY}", hidden
+        return
     if not class_.device and not made and own:
         # Nobody makes tests of it: what pytest finds is the function, with arguments that it cannot fill.
         own, why = [], why or "no call makes the tests of this class"

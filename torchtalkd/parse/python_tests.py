@@ -5,10 +5,12 @@ dtypes=OpDTypes.none)`, `@parametrize("n", SIZES)`), of calls that make test cla
 (`instantiate_device_type_tests(TestCommon, globals())`), of the arguments of an entry (`OpInfo(…)`), and of
 the names that these texts mention. What it comes to depends on other files: `link.expressions` says.
 
-Where it is kept: a function's detail has `cases` ([decorator's name, text] from top to bottom), a class's
-detail `made` (texts of calls), the module's detail `constants` (name → text). A list of entries is a
-Definition of the kind `variable` with the convention `test_list`; its detail has `value` (text, '' where
-its entries are written out in it) and `added` (texts of `+=`).
+Where it is kept: a function's detail has `cases` ([decorator's name, text] from top to bottom), `followed`
+(the names of decorators that stand for one of these) and `bare` (those above one of them that are written
+without a call); a class's detail `made` (texts of calls) and what `python_of_classes` tells; the module's
+detail `constants` (name → text). A list of entries is a Definition of the kind `variable` with the convention
+`test_list`; its detail has `value` (text, '' where its entries are written out in it) and `added` (texts of
+`+=`).
 """
 
 from __future__ import annotations
@@ -24,6 +26,8 @@ from tree_sitter import Node
 from torchtalkd import keys
 from torchtalkd.conventions.values import PythonTests
 from torchtalkd.facts import Definition
+from torchtalkd.parse.python_cases import renamed, returned, text_of
+from torchtalkd.parse.python_of_classes import told_of_classes
 from torchtalkd.parse.python_outline import Outline
 from torchtalkd.parse.python_static import Bound, passes
 from torchtalkd.parse.python_uses import BindingCall
@@ -31,13 +35,11 @@ from torchtalkd.parse.python_values import Arguments, arguments_of, chain_of
 
 LIST: Final = "test_list"
 """The convention of a list of entries."""
-_LONGEST_TEXT: Final = 2_000
 _LONGEST_ARGUMENT: Final = 300
 _MOST_CONSTANTS: Final = 200
 _WORD: Final = re.compile(r"[A-Za-z_]\w*")
 _ADDS: Final = re.compile(r"(\w+)\.(?:append|extend|insert)")
 """A method that adds to a list."""
-_SPACE: Final = re.compile(r"\s+")
 _LEFT_OUT: Final = frozenset(("skips", "decorators"))
 """Arguments of an entry that are long and say nothing of its names."""
 _STATEMENTS: Final = frozenset(("assignment", "augmented_assignment"))
@@ -60,6 +62,7 @@ def read_tests(
     known = _known(tests)
     texts = _cases(out, decorated, known.cases)
     texts += _made(out, calls, known.makers)
+    told_of_classes(out, known.makers)
     entries = out.entry_lists
     named = any(known.lists.fullmatch(out.text(name)) for name, _ in out.assigned)
     if texts or entries or named:
@@ -82,7 +85,7 @@ def entry_detail(out: Outline, site: Node, arguments: Arguments) -> dict[str, An
     """`list`: the variable that a list with this entry is assigned to; `said`: its arguments by keyword,
     '' for a long one."""
     said = {
-        name: _text(out, node) if node.end_byte - node.start_byte <= _LONGEST_ARGUMENT else ""
+        name: text_of(out, node) if node.end_byte - node.start_byte <= _LONGEST_ARGUMENT else ""
         for name, node in arguments.keyword.items()
         if name not in _LEFT_OUT
     }
@@ -143,49 +146,41 @@ def _cases(out: Outline, decorated: Iterable[Decorated], cases: frozenset[str]) 
     """Tells functions and classes the decorators that make several of them; returns their texts."""
     texts: list[str] = []
     found: dict[int, list[list[str]]] = {}
+    bare: dict[int, list[str]] = {}
+    lost: dict[int, list[str]] = {}
+    followed: dict[int, list[str]] = {}
     assigned: dict[bytes, list[Node]] | None = None
+    functions: dict[str, int] = {}
     own = f"{out.module}."
     for ordinal, full, node in decorated:
         case, name = None, full.rpartition(".")[2]
         if name in cases:
-            case = [full, _text(out, node)]
+            case = [full, text_of(out, node)]
         elif "." not in full or full.startswith(own):
-            # A name that the file gives such a decorator: `sizes = parametrize("n", [1, 2])`.
+            # What the file gives such a decorator a name for: `sizes = parametrize("n", [1, 2])`.
             if assigned is None:
                 assigned = {}
                 for bound, _ in out.assigned:
                     assigned.setdefault(out.data[bound.start_byte : bound.end_byte], []).append(bound)
+                functions = {d.name: n for n, d in enumerate(out.definitions) if d.kind == "function"}
             values = assigned.get(name.encode(), ())
-            case = _renamed(out, values[0], node, cases) if len(values) == 1 else None
+            case = renamed(out, values[0], node, cases) if len(values) == 1 else None
+            if case is None and not values and full in functions:
+                case = returned(out, functions[full], node, cases)
         if case is not None:
             found.setdefault(ordinal, []).append(case)
+            if name not in cases:
+                followed.setdefault(ordinal, []).append(full)
             texts.append(case[1])
+            lost.setdefault(ordinal, []).extend(bare.pop(ordinal, ()))
+        elif node.type != "call":
+            bare.setdefault(ordinal, []).append(full)
     for ordinal, told in found.items():
         _tell(out, ordinal, "cases", told)
+        for what, names in (("bare", lost), ("followed", followed)):
+            if names.get(ordinal):
+                _tell(out, ordinal, what, names[ordinal])
     return texts
-
-
-def _renamed(out: Outline, name: Node, decorator: Node, cases: frozenset[str]) -> list[str] | None:
-    """What a decorator is that stands for another: for a call of it, or a `functools.partial` of it."""
-    value = name.parent.child_by_field_name("right") if name.parent is not None else None
-    function = value.child_by_field_name("function") if value is not None and value.type == "call" else None
-    if value is None or function is None:
-        return None
-    given = arguments_of(value, out)
-    meant = out.resolve(chain_of(function, out), 0) or out.text(function)
-    if meant.rpartition(".")[2] in cases and decorator.type != "call":
-        return [meant, _text(out, value)]
-    first = given.at(0)
-    if meant.rpartition(".")[2] != "partial" or first is None or decorator.type != "call":
-        return None
-    meant = out.resolve(chain_of(first, out), 0)
-    if meant.rpartition(".")[2] not in cases:
-        return None
-    own = arguments_of(decorator, out)
-    positional = [_text(out, part) for part in (*given.positional[1:], *own.positional)]
-    keyword = {**given.keyword, **own.keyword}
-    parts = [*positional, *(f"{word}={_text(out, part)}" for word, part in keyword.items())]
-    return [meant, f"{meant.rpartition('.')[2]}({', '.join(parts)})"]
 
 
 def _made(out: Outline, calls: Iterable[BindingCall], makers: frozenset[str]) -> list[str]:
@@ -207,7 +202,7 @@ def _made(out: Outline, calls: Iterable[BindingCall], makers: frozenset[str]) ->
             chain = chain_of(bound[chain], out) if chain in bound else chain
             ordinal = by_name.get(out.resolve(chain, owner)) if chain else None
             if ordinal is not None:
-                text = _text(out, call)
+                text = text_of(out, call)
                 known = (out.definitions[ordinal].detail or {}).get("made", [])
                 _tell(out, ordinal, "made", [*known, text])
                 texts.append(text)
@@ -299,17 +294,8 @@ def _values(out: Outline, names: Iterable[Node]) -> list[str]:
     for name in names:
         right = name.parent.child_by_field_name("right") if name.parent is not None else None
         if right is not None:
-            found.append(_text(out, right))
+            found.append(text_of(out, right))
     return found
-
-
-def _text(out: Outline, node: Node) -> str:
-    """A node's text, white space folded; '' where it is long."""
-    if node.end_byte - node.start_byte > _LONGEST_TEXT:
-        return ""
-    text = out.text(node)
-    # A comment ends with its line, so such a text stays as it is.
-    return text if "#" in text or "\n" not in text else _SPACE.sub(" ", text)
 
 
 def _tell(out: Outline, ordinal: int, what: str, value: object) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
+from fnmatch import fnmatchcase
 from typing import Any, Final
 
 from torchtalkd.facts import File, FiledDefinition
@@ -58,6 +59,8 @@ class AffectedAnswer(Standalone):
     """Why all tests have to run: nothing can be narrowed."""
     notes: tuple[str, ...] = ()
     """What could not be followed and counts as reached; what was passed over."""
+    refused: frozenset[str] = frozenset()
+    """Of the test files those that the framework's own runner does not take by their names."""
     missing: tuple[str, ...] = ()
     """Names that nothing has."""
     nearest: tuple[str, ...] = ()
@@ -110,13 +113,27 @@ def affected(
     said = replace(said, things=things, total=len(table.tests))
     if told.everything:
         everything = tuple(dict.fromkeys(told.everything))
-        return replace(said, everything=everything, tests=_all(table), notes=tuple(_passed_over(told)))
+        notes, whole = tuple(_passed_over(told)), _all(table)
+        return replace(said, everything=everything, tests=whole, notes=notes, refused=_refused(view, whole))
     reached = walk(view, table, _starts(told), depth)
     _add_siblings(view, table, told, reached, depth)
     _add_modules(table, told, reached)
     tests = (*selected(view, table, reached, told.tests), *cpp_tests(view, reached))
     notes = (*dict.fromkeys(reached.unresolved), *_passed_over(told))
-    return replace(said, tests=tests, notes=notes)
+    return replace(said, tests=tests, notes=notes, refused=_refused(view, tests))
+
+
+def _refused(view: View, tests: Iterable[AffectedTest]) -> frozenset[str]:
+    """The test files of Python that the framework's own runner refuses. The files that import their classes
+    are selected beside them."""
+    rules = view.rules.tests
+    found = []
+    for test in tests:
+        name = test.file.partition("/")[2].removesuffix(".py")
+        taken = not rules.runner_names or any(fnmatchcase(name, p) for p in rules.runner_names)
+        if not taken or any(fnmatchcase(name, pattern) for pattern in rules.runner_leaves):
+            found.append(test.file)
+    return frozenset(found)
 
 
 _DEEPEST: Final = 20

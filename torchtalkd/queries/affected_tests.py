@@ -1,11 +1,13 @@
 """The test files that a walk reached, each with its way and how sure that is, and single tests where known.
 
 A single test is named only where nothing else of its file leads to the change: no fixture, no code at the
-file's top, no helper that any test may call.
+file's top, no helper that any test may call; and where all ids are known that pytest gives to what is made of
+it. Where some are only on other machines (tests for each device) the file stands for them.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
@@ -13,6 +15,7 @@ from typing import Final
 from torchtalkd import keys
 from torchtalkd.facts import FiledDefinition
 from torchtalkd.link.test_functions import as_test
+from torchtalkd.link.test_ids import ids_of
 from torchtalkd.queries.affected_walk import Goal, Reached, Step
 from torchtalkd.queries.affected_ways import back, leading, way
 from torchtalkd.queries.graph import name_of
@@ -26,6 +29,8 @@ MOST_TESTS: Final = 40
 MOST_FILES: Final = 60
 """Test files, above which no single tests are looked for."""
 MOST_NODES: Final = 20_000
+_SPLITS: Final = re.compile(r"[\s'\"\\]")
+"""What xargs takes for more than a letter."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +42,8 @@ class AffectedTest:
     """changed: it changed itself; certain: by names that mean one thing; possible: by names that may mean
     several, or what could not be followed; everything: nothing was narrowed."""
     tests: tuple[str, ...]
-    """`TestFoo::test_bar`, where only these lead to the change; none: the whole file."""
+    """`TestFoo::test_bar_n_3`, as pytest prints it, where only these lead to the change; none: the whole
+    file."""
     why: tuple[str, ...]
     """The way from the test to the change."""
     cpp: bool = False
@@ -121,7 +127,7 @@ def _above(view: View, reached: Reached, at: int) -> Iterable[str]:
 
 
 def _single(view: View, table: Runs, reached: Reached, numbers: dict[int, int]) -> dict[int, tuple[str, ...]]:
-    """Of test files where nothing but tests leads to the change, these: file's id → `TestFoo::test_bar`."""
+    """Of test files where nothing but tests leads to the change, these: file's id → `Foo::test_bar_n_3`."""
     if reached.bits.bit_count() > MOST_FILES or any(goal.node < 0 for goal in reached.goals):
         return {}
     tests: dict[int, FiledDefinition] = {}
@@ -154,10 +160,32 @@ def _single(view: View, table: Runs, reached: Reached, numbers: dict[int, int]) 
                 whole.add(file)
         elif node in table.holding:
             whole.add(table.holding[node])
+    return _ids(view, table, (test for found in by_file.values() for test in found), whole)
+
+
+def _ids(
+    view: View, table: Runs, tests: Iterable[FiledDefinition], whole: set[int]
+) -> dict[int, tuple[str, ...]]:
+    """The ids of some tests that pytest prints, by the file that they are collected in, which may be one that
+    imports or extends their class. No id of a file is given where one of its tests may have more, or
+    others, or one that a shell would take apart: pytest refuses to run at all where one is not found."""
+    found: dict[str, set[str]] = {}
+    for definition in tests:
+        test = as_test(view, definition)
+        made = None if test is None else ids_of(view, test, most_patterns=1)
+        plain = made is not None and not any(_SPLITS.search(name) for name in made.ids)
+        if made is None or not plain or made.patterns or made.reasons or not made.ids:
+            bits = table.imported.get(definition.file.id, 0)
+            whole.add(definition.file.id)
+            whole.update(file.id for number, file in enumerate(table.tests) if bits >> number & 1)
+            continue
+        for name in made.ids:
+            path, _, rest = name.partition("::")
+            found.setdefault(path, set()).add(rest)
     return {
-        file: tuple(sorted(_id(definition) for definition in found))
-        for file, found in by_file.items()
-        if file not in whole and len(found) <= MOST_TESTS
+        file.id: tuple(sorted(found[file.path]))
+        for file in table.tests
+        if file.path in found and file.id not in whole and len(found[file.path]) <= MOST_TESTS
     }
 
 
@@ -169,9 +197,3 @@ def _is_fixture(view: View, definition: FiledDefinition) -> bool:
     return (
         name in fixtures or name.startswith("__") or any(d.endswith(f) for d in decorators for f in fixtures)
     )
-
-
-def _id(definition: FiledDefinition) -> str:
-    """`TestFoo::test_bar`, as pytest has it before what makes several tests of one."""
-    module = definition.file.path.removesuffix(".py").replace("/", ".")
-    return definition.fact.name.removeprefix(module).lstrip(".").replace(".", "::")

@@ -203,7 +203,7 @@ def _known(view: View, found: Changed, file: File, change: ChangedFile) -> None:
         if inner is None:
             outside.append(line)
         else:
-            touched[inner.id] = inner
+            touched.update((d.id, d) for d in _beside(definitions, inner))
     said = dict(zip(change.added, change.text[-len(change.added) :], strict=False)) if change.added else {}
     for definition in touched.values():
         _touched(view, found, definition)
@@ -237,6 +237,12 @@ def _around_lines(
                     around[line] = definition
         found += [(line, gap, around.get(line)) for line in asked]
     return found
+
+
+def _beside(definitions: list[FiledDefinition], inner: FiledDefinition) -> Iterator[FiledDefinition]:
+    """What stands on the very lines of a definition: the use of a macro may make several."""
+    place = (inner.fact.line, inner.fact.end_line, inner.fact.scope)
+    return (d for d in definitions if (d.fact.line, d.fact.end_line, d.fact.scope) == place)
 
 
 def _keeps(outer: FiledDefinition, line: int) -> bool:

@@ -102,22 +102,10 @@ _DECODED = json.JSONDecoder().raw_decode
 def definition(row: tuple[Any, ...]) -> Definition:
     """The Definition of a full `definition` row."""
     flags = row[8]
-    return Definition(
-        row[1],
-        row[2],
-        row[3],
-        row[4],
-        row[5],
-        row[6],
-        row[7],
-        bool(flags & _DECLARES),
-        bool(flags & _LOCAL),
-        row[9],
-        row[10],
-        row[11],
-        row[12],
-        _DECODED(row[13])[0] if row[13] else None,
-        row[14],
+    detail = _DECODED(row[13])[0] if row[13] else None
+    # All fields, in their order; by its own name it would cost twice the time.
+    return tuple.__new__(
+        Definition, (*row[1:8], bool(flags & _DECLARES), bool(flags & _LOCAL), *row[9:13], detail, row[14])
     )
 
 
