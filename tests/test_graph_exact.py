@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from tests.facts_view import view_of_sources
 from tests.test_graph import MUL, crowd, names
 from torchtalkd import keys
@@ -33,8 +35,10 @@ def read(view: View, *said: Said) -> View:
         pairs = ((view.definition(n), r) for n, several in found.items() for r in several)
         return tuple((d, r) for d, r in pairs if d is not None and r.target == definition.id)
 
-    def exact_named(definition: FiledDefinition, wanted: tuple[str, ...]) -> tuple[ExactReference, ...]:
-        return tuple(r for r in exact_in(definition) or () if keys.cpp(r.name) in wanted)
+    def exact_named(
+        definitions: Iterable[FiledDefinition], wanted: tuple[str, ...]
+    ) -> dict[int, list[ExactReference]]:
+        return {d.id: [r for r in exact_in(d) or () if keys.cpp(r.name) in wanted] for d in definitions}
 
     for name, value in (("exact_in", exact_in), ("exact_to", exact_to), ("exact_named", exact_named)):
         setattr(view, name, value)

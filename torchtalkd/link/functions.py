@@ -44,26 +44,37 @@ def functions(
     its own local functions count, and come first. Declarations are left out unless asked for.
     """
     written = plain(name)
-    found = [
-        definition
-        for definition in facts.definitions(keys.cpp(written))
-        if definition.fact.kind in kinds
-        and (declarations or not definition.fact.declares)
-        and visible(definition, file)
-    ]
-    if not found:
+    named = _by_name(facts, keys.cpp(written))
+    if not named:
         return []
     if name.strip(" &(").startswith("::"):
         scopes = ("",)
     for scope in scopes:
         full = f"{scope}::{written}" if scope else written
-        matching = [definition for definition in found if definition.fact.name == full]
+        matching = [
+            definition
+            for definition in named.get(full, ())
+            if definition.fact.kind in kinds
+            and (declarations or not definition.fact.declares)
+            and visible(definition, file)
+        ]
         if matching:
             own = [
                 definition for definition in matching if file is not None and definition.file.id == file.id
             ]
             return own or matching
     return []
+
+
+def _by_name(facts: Facts, key: str) -> dict[str, list[FiledDefinition]]:
+    """The definitions with a key by their full names: of hundreds with one key a name means few."""
+    kept: dict[str, dict[str, list[FiledDefinition]]] = facts.kept.setdefault("definitions_by_name", {})
+    found = kept.get(key)
+    if found is None:
+        found = kept[key] = {}
+        for definition in facts.definitions(key):
+            found.setdefault(definition.fact.name, []).append(definition)
+    return found
 
 
 def kernels(facts: Facts, name: str, schema: str, *, structured: bool = False) -> list[Link]:

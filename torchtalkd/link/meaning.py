@@ -54,9 +54,12 @@ NOTHING: Final = Meaning("function", candidates=0)
 
 
 def meaning(facts: Facts, reference: FiledReference, owner: FiledDefinition | None) -> Meaning:
-    """What a reference in C++ means, seen from the definition around it."""
-    kept: dict[tuple[int, str, str, str, str, int], Meaning] = facts.kept.setdefault("meanings", {})
+    """What a reference in C++ means, seen from the definition around it; of a method on a receiver, whoever
+    that is."""
     fact = reference.fact
+    if fact.kind == "method":
+        return _method(facts, fact.key, reference.file, fact.arguments)
+    kept: dict[tuple[int, str, str, str, str, int], Meaning] = facts.kept.setdefault("meanings", {})
     if keys.space(fact.key) == _MACRO:
         macros = macros_at(facts, fact.key, reference.file, fact.line)
         if macros:
@@ -74,8 +77,6 @@ def _meaning(
     facts: Facts, reference: FiledReference, owner: FiledDefinition | None, scopes: Sequence[str], made: str
 ) -> Meaning:
     fact, file = reference.fact, reference.file
-    if fact.kind == "method":
-        return _method(facts, fact.key, file, fact.arguments)
     last = keys.last(fact.key)
     if keys.space(fact.key) == _MACRO:
         key = keys.cpp(fact.name)
@@ -284,6 +285,14 @@ def _of(sort: Sort, ends: Sequence[FiledDefinition]) -> Meaning:
 
 
 def _method(facts: Facts, key: str, file: File, arguments: int) -> Meaning:
+    kept: dict[tuple[int, str, int], Meaning] = facts.kept.setdefault("method_meanings", {})
+    found = kept.get((file.id, key, arguments))
+    if found is None:
+        found = kept[file.id, key, arguments] = _method_seen(facts, key, file, arguments)
+    return found
+
+
+def _method_seen(facts: Facts, key: str, file: File, arguments: int) -> Meaning:
     ends = [d for d in members_of.methods(facts, key) if seen.is_seen(facts, d, file)]
     operator = method_of_tensor(facts, keys.last(key))
     fitting = [d for d in ends if takes(d, arguments)]

@@ -28,13 +28,29 @@ _MOST_ROUNDS: Final = 12
 def is_seen(facts: Facts, definition: FiledDefinition, file: File) -> bool:
     """Whether a file sees a function or a class: it declares or defines it itself, or takes in a header
     that does. What is a header, or no C++, sees everything."""
-    if definition.file.id == file.id or file.language not in _CODE or includes.is_header(file.path):
+    if definition.file.id == file.id:
         return True
-    number = _order(facts).get(file.id)
-    if number is None:
-        return True  # A text of an editor that was never saved.
-    seen = _taken_in(facts).get(file.id, 1 << number)
-    return bool(seen & _declaring(facts, definition))
+    seen = _seen_by(facts, file)
+    return seen == _ALL or bool(seen & _declaring(facts, definition))
+
+
+def _seen_by(facts: Facts, file: File) -> int:
+    """The files that a file takes in, as bits; _ALL for what is a header, or no C++."""
+    kept: dict[int, int] = facts.kept.setdefault("seen_by", {})
+    found = kept.get(file.id)
+    if found is None:
+        number = _order(facts).get(file.id)
+        if number is None or file.language not in _CODE or includes.is_header(file.path):
+            # The first: a text of an editor that was never saved.
+            found = _ALL
+        else:
+            found = _taken_in(facts).get(file.id, 1 << number)
+        kept[file.id] = found
+    return found
+
+
+_ALL: Final = -1
+"""As bits: each file."""
 
 
 def prepare(facts: Facts) -> Iterator[None]:

@@ -224,7 +224,7 @@ class Collector:
             line = bisect_right(starts, offset)
             column = offset - starts[line - 1]
             end_line = bisect_right(starts, end - 1, line) if end > offset else line
-            guard = guard_at(self.directives, offset)
+            guard = guard_at(self.directives, offset) if len(self.directives.guards) > 1 else ""
         self.definitions.append(
             _define((
                 key, name, kind, line, column, end_line, scope, declares, local,
@@ -243,7 +243,12 @@ class Collector:
         arguments: int = -1,
     ) -> None:
         """Add a Reference."""
-        line, column = self.fixed or self.text.place(offset)
+        if self.fixed:
+            line, column = self.fixed
+        else:
+            starts = self.text.line_starts
+            line = bisect_right(starts, offset)
+            column = offset - starts[line - 1]
         self.references.append(_refer((key, name, kind, line, column, owner, arguments)))
 
     def target(self, owner: int, name: str, offset: int) -> None:

@@ -21,6 +21,7 @@ from torchtalkd import keys
 from torchtalkd.conventions.values import Conventions
 from torchtalkd.facts import FileFacts, Problem
 from torchtalkd.parse.collector import Collector
+from torchtalkd.parse.cpp_attributes import without_attributes
 from torchtalkd.parse.cpp_bodies import with_bodies
 from torchtalkd.parse.cpp_handed_on import add_handed_on
 from torchtalkd.parse.cpp_hidden_uses import add_hidden_uses
@@ -61,9 +62,7 @@ def parse_cpp(path: str, data: bytes, conventions: Conventions, language: str, r
         path.endswith(_HEADER_SUFFIXES) and any(word in data for word in _CUDA_WORDS)
     )
     grammar = "cuda" if is_cuda else "cpp"
-    prepared = blanked(data, known.blank_in(data), known.blank_arguments)
-    if any(suffix.encode() in prepared for suffix in known.cpp.blank_suffixes):
-        prepared = known.attributes.sub(_unless_directive, prepared)
+    prepared = without_attributes(blanked(data, known.blank_in(data), known.blank_arguments), known)
     foreign = _FOREIGN_WORDS.get(language)
     if foreign is not None:
         prepared = foreign.sub(_spaces, prepared)
@@ -103,12 +102,6 @@ def parse_cpp(path: str, data: bytes, conventions: Conventions, language: str, r
         tuple(collector.references),
         tuple(problems),
     )
-
-
-def _unless_directive(match: re.Match[bytes]) -> bytes:
-    """Blanks, but in `#ifdef MYLIB_API`."""
-    line = match.string[match.string.rfind(b"\n", 0, match.start()) + 1 : match.start()]
-    return match.group() if line.lstrip().startswith(b"#") else _spaces(match)
 
 
 def _spaces(match: re.Match[bytes]) -> bytes:

@@ -49,7 +49,8 @@ def understood(collector: Collector, raw: bytes) -> Callee:
     key = keys.cpp(name)
     shape = spelling.shapes.get(keys.last(key))
     shaped = shape is not None and shape.shape in ("register_operators", "pybind11")
-    odd = CAPITALS.match(name) or name in spelling.launchers or shaped or _MAKES.search(raw)
+    makes = b"make_" in raw and _MAKES.search(raw)
+    odd = shaped or makes or name in spelling.launchers or CAPITALS.match(name)
     member = _CPP_SPACE + name
     callee = Callee(key, name, not odd, key if member == key else member)
     if len(spelling.callees) > _MOST_CALLEES:

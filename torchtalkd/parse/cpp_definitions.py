@@ -113,7 +113,7 @@ def function(collector: Collector, scope: Scope, captures: Captures) -> Scope | 
         return None
     known = head(before)
     kernel = known.kernel or node.start_byte in collector.metal_kernels
-    full = scope.prefix + found.name.removeprefix("::") if not found.name.startswith("::") else found.name[2:]
+    full = found.name[2:] if found.name.startswith("::") else scope.prefix + found.name
     ordinal = collector.define(
         "kernel" if kernel else "function",
         keys.cpp(found.name),

@@ -71,10 +71,10 @@ def _search(collector: Collector, name: str, defined: int, places: _Places) -> N
     at = data.find(raw)
     while at >= 0:
         end = at + len(raw)
-        if (
-            data[end : end + 40].lstrip()[:1] in _BEHIND
-            and data[max(0, at - 80) : at].rstrip()[-1:] in _BEFORE
-        ):
+        behind = data[end : end + 1]
+        if behind.isspace():
+            behind = data[end : end + 40].lstrip()[:1]
+        if behind in _BEHIND and data[max(0, at - 80) : at].rstrip()[-1:] in _BEFORE:
             if data.count(raw) - defined <= places.met[key]:
                 return  # Nothing is left to be handed on: all of them are known.
             line, column = collector.text.place(at)

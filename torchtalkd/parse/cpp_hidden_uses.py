@@ -17,7 +17,7 @@ from torchtalkd.parse.macros import arguments, is_called
 from torchtalkd.parse.occurrences import occurrences
 
 _WORDS = re.compile(r"[A-Za-z_]\w*")
-_CALLED = re.compile(r"\b([A-Za-z_]\w*)\s*\(")
+_CALLED = re.compile(r"\b([A-Za-z_]\w*+)\s*+\(")
 _NAME = re.compile(r"&?\s*((?:\w+::)*[A-Za-z_]\w*)\s*(?:<[^<>(){};]*>)?$")
 
 

@@ -47,14 +47,19 @@ def _read(
 ) -> None:
     start = use.offset + len(use.name)
     first, last = collector.text.place(start), collector.text.place(use.end)
-    stretch = Range((first[0] - 1, first[1]), (last[0] - 1, last[1]), start, use.end)
+    stretches = [Range((first[0] - 1, first[1]), (last[0] - 1, last[1]), start, use.end)]
+    semicolon = collector.source.find(b";", use.end)
+    if semicolon >= 0:
+        # Any semicolon behind makes a statement of it: to make up for a missing one takes the grammar longer.
+        row, column = collector.text.place(semicolon)
+        stretches.append(Range((row - 1, column), (row - 1, column + 1), semicolon, semicolon + 1))
     text = collector.text.with_data(collector.source)
     reading = Collector(
         collector.path, collector.language, text, collector.spelling, collector.directives, collector.macros
     )
     around = collector.scope_at(use.offset)
     scope = Scope(use.end, around.prefix, ordinal, body=True, local=around.local)
-    tree = Parser(LANGUAGES[grammar], included_ranges=[stretch]).parse(collector.source)
+    tree = Parser(LANGUAGES[grammar], included_ranges=stretches).parse(collector.source)
     walk(reading, tree.root_node, grammar, [(start, scope, None, "")])
     new = [r for r in reading.references if (r.line, r.column, r.kind) not in known]
     known.update((r.line, r.column, r.kind) for r in new)

@@ -32,7 +32,7 @@ _MAX_TEXT: Final = 2_000_000
 _SOURCES: Final = (".cpp", ".cc", ".c", ".cxx", ".cu", ".mm", ".metal", ".hip")
 _HOLE = re.compile(r"tt_hole_(\d+)_")
 _LAST_NAME: Final = re.compile(r"[A-Za-z_][\w:]*$")
-_CALLEE = re.compile(r"(\.|->)?\b([A-Za-z_]\w*(?:::[A-Za-z_]\w*)*)\s*(?:<[^<>(){};]*>\s*)?\(")
+_CALLEE = re.compile(r"([A-Za-z_](?<!\w.)\w*+(?:::[A-Za-z_]\w*+)*+)\s*+(?:<[^<>(){};]*+>\s*+)?\(")
 _HEAD = re.compile(r"([A-Za-z_]\w*)\s*\(")
 """What the body of a macro that is another one with some arguments begins with."""
 _NO_CALLEES: Final = frozenset(
@@ -103,11 +103,11 @@ def add_macros(collector: Collector, lines: Directives, grammar: str) -> None:
             collector.refer("address", keys.cpp(name), name, macro.start, ordinal)
         seen = set(parameters)
         for match in _CALLEE.finditer(macro.body):
-            name = match.group(2)
+            name = match.group(1)
             if name in seen or name in _NO_CALLEES:
                 continue
             seen.add(name)
-            if match.group(1):
+            if macro.body.endswith((".", "->"), 0, match.start()):
                 collector.refer("method", keys.cpp(name), name, macro.start, ordinal)
             elif name.isupper():
                 collector.refer("macro", keys.macro(name), name, macro.start, ordinal)

@@ -74,6 +74,10 @@ def declarator(node: Node, data: bytes) -> Declarator | None:
     if named_node is None or parameters is None:
         return None
     rest = _folded(data[parameters.start_byte : node.end_byte])
+    offset = named_node.start_byte
+    name = data[offset : named_node.end_byte].decode("utf-8", "replace")
+    if name.isidentifier():
+        return Declarator(name, offset, rest, None, parameters)
     kind = named_node.type
     if kind == "function_declarator":
         inner_name = named_node.child_by_field_name("declarator")
@@ -92,12 +96,9 @@ def declarator(node: Node, data: bytes) -> Declarator | None:
                 break
             last = deeper
         offset = last.start_byte
-    else:
-        offset = named_node.start_byte
-    name = data[named_node.start_byte : named_node.end_byte].decode("utf-8", "replace")
     if "operator" in name:
         name = " ".join(name.split())
-    elif not name.isidentifier():
+    else:
         name = "".join(keys.without_template_arguments(name).split())
     return Declarator(name, offset, rest, None, parameters)
 

@@ -13,12 +13,12 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 _TOKEN = re.compile(
-    rb'//[^\n]*|/\*.*?\*/|R"([^()\\\s]{0,16})\(.*?\)\1"|"(?:[^"\\\n]|\\.)*"|'
-    rb"'(?:[^'\\\n]|\\.)*'|[{}]",
+    rb'//[^\n]*|/\*.*?\*/|R"([^()\\\s]{0,16})\(.*?\)\1"|"[^"\\\n]*+(?:\\.[^"\\\n]*+)*+"|'
+    rb"'[^'\\\n]*+(?:\\.[^'\\\n]*+)*+'|\{|\}",
     re.DOTALL,
 )
-"""A comment, string or brace. Each alternative begins with a character of its own, so that the engine
-skips all other text quickly. (The text has no #define lines any more.)"""
+"""A comment, string or brace. Each alternative begins with a character of its own and not with a set of
+them, so that the engine skips all other text quickly. (The text has no #define lines any more.)"""
 _NAMESPACE_HEAD = re.compile(
     rb"(?:\bnamespace(?:\s+[\w:]+)?(?:\s*\[\[.*?\]\])?|\bextern\s*\"C(?:\+\+)?\")\s*$"
 )

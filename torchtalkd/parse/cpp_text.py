@@ -26,6 +26,7 @@ _KEPT = re.compile(
 _COMMENT = re.compile(rb"//[^\n]*|/\*.*?\*/", re.DOTALL)
 _CONTINUATION = re.compile(rb"\\\r?\n")
 _NEWLINE = re.compile(b"\n")
+_LINE_END = ord("\n")
 _LONG_TABLE = 1 << 14
 """Bytes of the shortest table that is worth looking for."""
 _NUMBERS = re.compile(rb"\{[\s\d,.{}+-]{%d,}" % _LONG_TABLE)
@@ -173,7 +174,8 @@ def directives(data: bytes) -> Directives:
     pending_guard = b""
     for match in _DIRECTIVE.finditer(data):
         # Only the first word of a line is a directive; a ^ in the pattern would cost more than all the rest.
-        if data[data.rfind(b"\n", 0, match.start()) + 1 : match.start()].strip():
+        start = match.start()
+        if start and data[start - 1] != _LINE_END and data[data.rfind(b"\n", 0, start) + 1 : start].strip():
             continue
         word = match.group(1)
         if word in _INCLUDES:

@@ -21,11 +21,13 @@ from torchtalkd.parse.macros import arguments
 from torchtalkd.parse.shapes import dispatch_stub, macro_use
 from torchtalkd.parse.spelling import Spelling
 
-_CAPITALS = rb"[A-Z][A-Z0-9_]{2,}"
-_HEAD = rb"\n[ \t]*+(?=[A-Zsi%s])(?:(?:static|inline)[ \t]++)*(%s)[ \t]*+\("
+_STATEMENT = re.compile(rb"\n[ \t]*+(?=[A-Zsi])(?:(?:static|inline)[ \t]++)*([A-Z][A-Z0-9_]{2,})[ \t]*+\(")
 """A line that begins with a macro. (The engine looks for a newline first, which is quick; to look for
 semicolons and braces too, or behind, costs many times that. The first letter rules out most lines.)"""
-_STATEMENT = re.compile(_HEAD % (b"", _CAPITALS))
+_IN_CAPITALS = re.compile(r"[A-Z][A-Z0-9_]{2,}")
+_ANY_STATEMENT = re.compile(rb"\n[ \t]*+(?:(?:static|inline)[ \t]++)*([A-Za-z_]\w*+)[ \t]*+\(")
+"""The same for a name of any letters. (To compile a pattern of a file's own macros takes as long as to
+search a hundred files.)"""
 _BEHIND = re.compile(rb"[ \t\r]*(?:;|(?://[^\n]*)?\n(?:\s|//[^\n]*\n)*(?=[A-Za-z_}#~@]|/\*|\Z)|\Z)")
 """What follows a use that is a whole statement: a semicolon, or a line end and a new beginning."""
 _VALUE: Final = re.compile(rb"\s*\{\s*[^\s;{}()][^;{}()]*\}\s*;")
@@ -53,16 +55,15 @@ class Use(NamedTuple):
 def statements(data: bytes, macros: Collection[str], spelling: Spelling) -> list[re.Match[bytes]]:
     """Where a statement begins with one of the macros, or with any name in capitals that the manifest
     does not say to define nothing, or with what can only be a macro where it stands. Group 1 is the name."""
-    others = [re.escape(name.encode()) for name in macros if not name.isupper() or name.startswith("_")]
-    pattern = _STATEMENT
-    if others:
-        first_letters = b"".join({name[:1] for name in others})
-        pattern = re.compile(_HEAD % (first_letters, b"|".join([_CAPITALS, *others])))
+    others = {name for name in macros if not name.isupper() or name.startswith("_")}
     nothing = spelling.makes_nothing
     found = []
-    for match in pattern.finditer(data):
+    for match in (_ANY_STATEMENT if others else _STATEMENT).finditer(data):
         name = match.group(1).decode()
-        if name in macros or not nothing(name):
+        if others and not _IN_CAPITALS.fullmatch(name):
+            if name in others:
+                found.append(match)
+        elif name in macros or not nothing(name):
             found.append(match)
     for match in lone_uses(data):
         name = match.group(1).decode()

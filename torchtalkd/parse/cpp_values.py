@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
+from collections.abc import Iterator
 
 from torchtalkd import keys
 from torchtalkd.parse.collector import Collector
@@ -30,8 +31,11 @@ def add_values(collector: Collector) -> None:
     if collector.language == "cuda":
         owners = _add_kernels(collector, owners)
     data = collector.data
-    for suffix in collector.spelling.value_suffixes:
-        position = data.find(suffix)
+    absent: set[bytes] = set()
+    for suffix, shared in collector.spelling.value_suffixes:
+        if shared not in absent and shared not in data:
+            absent.add(shared)
+        position = data.find(suffix) if shared not in absent else -1
         while position >= 0:
             end = position + len(suffix)
             position = data.find(suffix, end)
@@ -80,7 +84,7 @@ def _add_kernels(
     `auto kernel = &scan_kernel<T, 8>;`, `cudaLaunchKernelEx(&config, scan_kernel<T>, x)`."""
     data = collector.data
     names = {keys.cpp_last(d.name).encode() for d in collector.definitions if d.kind == "kernel"}
-    found = {*occurrences(data, names), *(match.span() for match in _KERNEL_WITH_ARGUMENTS.finditer(data))}
+    found = {*occurrences(data, names), *_called_like_kernels(data)}
     behind = 0
     for start, end in sorted(found):
         before = _KERNEL_BEFORE.search(data, max(behind, start - _REACH), start)
@@ -98,7 +102,17 @@ def _add_kernels(
     return owners
 
 
-_KERNEL_WITH_ARGUMENTS = re.compile(rb"\b\w+_kernel(?=\s*<[^<])")
+def _called_like_kernels(data: bytes) -> Iterator[tuple[int, int]]:
+    """Where names stand that end in `_kernel`, with template arguments behind them."""
+    for match in _KERNEL_WITH_ARGUMENTS.finditer(data):
+        before = _WORD_END.search(data, max(0, match.start() - _REACH), match.start())
+        if before is not None:
+            yield before.start(), match.end()
+
+
+_KERNEL_WITH_ARGUMENTS = re.compile(rb"_kernel(?=\s*<[^<])")
+"""The end of the name alone: the engine finds what begins with letters that are given."""
+_WORD_END = re.compile(rb"\b\w+\Z")
 _KERNEL_BEFORE = re.compile(rb"[=(,]\s*(?:&\s*)?((?:\w+::)*)\Z")
 _KERNEL_AFTER = re.compile(rb"\s*(?:<[^;{}]*?>)?\s*[;,)]")
 _CALL_OPERATOR = keys.cpp("operator()")

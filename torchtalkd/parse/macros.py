@@ -16,12 +16,24 @@ MAX_DEPTH = 8
 MAX_EXPANSION = 200_000
 """Bytes of one use's expansion; a macro that doubles itself stops here."""
 
-_MARK = re.compile(r"""[()\[\]{},]|"(?:[^"\\\n]|\\.)*"|(?<![0-9a-zA-Z_])'(?:[^'\\\n]|\\.)*'""", re.DOTALL)
-_TOKEN = re.compile(
-    r'"(?:[^"\\\n]|\\.)*"|\'(?:[^\'\\\n]|\\.)*\'|[A-Za-z_]\w*|\s*##\s*|#|[^A-Za-z_"\'#]+|.', re.DOTALL
+_MARK = re.compile(
+    r"""\(|\)|\[|\]|\{|\}|,|"[^"\\\n]*+(?:\\.[^"\\\n]*+)*+"|"""
+    r"""'(?<![0-9a-zA-Z_]')[^'\\\n]*+(?:\\.[^'\\\n]*+)*+'""",
+    re.DOTALL,
 )
-_CALLED = re.compile(r"\b([A-Za-z_]\w*)\s*\(")
-_CALLED_OR_LAUNCHED = re.compile(r"\b(\w+)\s*(?:<[^<>(){};]*>\s*)?(?:\(|<<<)")
+"""Each alternative begins with a character and not with a set of them, so that the engine skips other text
+quickly."""
+_FLAT = re.compile(r"""\(([^()\[\]{}"']*+)\)""")
+"""Arguments with nothing in them that could hide a comma, as most are."""
+_TOKEN = re.compile(
+    r'"[^"\\\n]*+(?:\\.[^"\\\n]*+)*+"|'
+    r"'[^'\\\n]*+(?:\\.[^'\\\n]*+)*+'|"
+    r"""[A-Za-z_]\w*+|\s*##\s*|#|[^A-Za-z_"'#]+|.""",
+    re.DOTALL,
+)
+_CALLED = re.compile(r"([A-Za-z_](?<!\w.)\w*+)\s*+\(")
+"""(A \\b in front of the name would be tried at every character, what looks back at letters alone.)"""
+_CALLED_OR_LAUNCHED = re.compile(r"\b(\w++)\s*+(?:<[^<>(){};]*+>\s*+)?(?:\(|<<<)")
 
 
 def arguments(text: str, start: int) -> tuple[list[str], int] | None:
@@ -29,7 +41,13 @@ def arguments(text: str, start: int) -> tuple[list[str], int] | None:
 
     None when they do not close within 20,000 characters.
     """
-    found: list[str] = []
+    flat = _FLAT.match(text, start, start + 20_000)
+    if flat is not None:
+        found = [argument.strip() for argument in flat.group(1).split(",")]
+        if not found[-1] and len(found) == 1:
+            found = []
+        return found, flat.end()
+    found = []
     depth, begin = 0, start + 1
     for match in _MARK.finditer(text, start, min(len(text), start + 20_000)):
         mark = match.group()
@@ -61,28 +79,45 @@ def substitute(macro: Macro, values: list[str]) -> str:
         else:
             table[parameter] = values[index] if index < len(values) else ""
     out: list[str] = []
-    tokens = _tokens(macro.body)
-    index = 0
-    while index < len(tokens):
-        token = tokens[index]
-        if token.strip() == "##":
-            if out:
-                out[-1] = out[-1].rstrip()
-        elif token == "#" and index + 1 < len(tokens) and tokens[index + 1] in table:
-            index += 1
-            out.append('"' + table[tokens[index]].replace("\\", "\\\\").replace('"', '\\"') + '"')
-        elif token in table:
-            out.append(table[token])
+    for piece, name, mark in _pieces(macro.body, parameters):
+        if not name:
+            out.append(piece)
+        elif mark == "#":
+            out.append('"' + table[name].replace("\\", "\\\\").replace('"', '\\"') + '"')
         else:
-            out.append(token)
-        index += 1
+            out.append(table[name].rstrip() if mark else table[name])
     return "".join(out)
 
 
 @lru_cache(maxsize=64)
-def _tokens(body: str) -> list[str]:
-    """The tokens of a macro's body; kept, for a macro is used many times in a row. Not to be changed."""
-    return _TOKEN.findall(body)
+def _pieces(body: str, parameters: tuple[str, ...]) -> list[tuple[str, str, str]]:
+    """A macro's body as (text, "", "") and ("", parameter, mark), where the mark is `#` before it, `##`
+    behind it, or none; kept, for a macro is used many times in a row. Not to be changed."""
+    names = {p[:-3].strip() or "__VA_ARGS__" if p.endswith("...") else p for p in parameters}
+    pieces: list[tuple[str, str, str]] = []
+    text: list[str] = []
+    tokens = _TOKEN.findall(body)
+    index = 0
+    while index < len(tokens):
+        token = tokens[index]
+        is_string = token == "#" and index + 1 < len(tokens) and tokens[index + 1] in names
+        if token.strip() == "##":
+            if text:
+                text[-1] = text[-1].rstrip()
+            elif pieces and pieces[-1][2] != "#":
+                pieces[-1] = ("", pieces[-1][1], "##")
+        elif is_string or token in names:
+            if text:
+                pieces.append(("".join(text), "", ""))
+                text = []
+            index += is_string
+            pieces.append(("", tokens[index], "#" if is_string else ""))
+        else:
+            text.append(token)
+        index += 1
+    if text:
+        pieces.append(("".join(text), "", ""))
+    return pieces
 
 
 def expand(

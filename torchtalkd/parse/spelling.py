@@ -39,8 +39,10 @@ class Spelling:
     takes as long as for all the others, so it is first asked whether a text has them at all."""
     blank_arguments: frozenset[bytes]
     """The names whose parentheses are blanked too."""
-    attributes: re.Pattern[bytes]
-    """A macro that is blanked for how its name ends; what a project calls its own exports."""
+    attribute_endings: re.Pattern[bytes]
+    """How the name of a macro ends that is blanked for it; what a project calls its own exports."""
+    attribute_marks: tuple[bytes, ...]
+    """What each of these endings begins with, as few as will do: what a text is searched for."""
     shapes: dict[str, Shape]
     """By name as written."""
     launchers: frozenset[str]
@@ -55,8 +57,9 @@ class Spelling:
     stub_rules: tuple[StubRule, ...]
     python_module: str
     """What pybind functions of an unnamed module belong to."""
-    value_suffixes: tuple[bytes, ...]
-    """How functions passed as plain values are called."""
+    value_suffixes: tuple[tuple[bytes, bytes], ...]
+    """How the names of functions end that are passed as plain values; with each what it shares with most
+    others, `ernel` of `_kernel` and `Kernel`: a text without that has neither."""
     callees: dict[bytes, Callee]
     """What `cpp_walk` has found out about called names so far, by their bytes as written."""
     judged: dict[str, bool]
@@ -106,7 +109,12 @@ def _compile(conventions: Conventions) -> Spelling:
         blank_capitals=re.compile(rf"({capitals})\b{nested}".encode()),
         blank_small=tuple(name.encode() for name in small),
         blank_arguments=frozenset(macro.name.encode() for macro in cpp.blank if macro.arguments),
-        attributes=re.compile(rf"(?<![\w#])[A-Z][A-Z0-9_]*{endings}(?=\s+[A-Za-z_])".encode()),
+        attribute_endings=re.compile(rf"{endings}(?=\s+[A-Za-z_])".encode()),
+        attribute_marks=tuple(
+            ending.encode()
+            for ending in cpp.blank_suffixes
+            if ending and not any(o and o != ending and ending.startswith(o) for o in cpp.blank_suffixes)
+        ),
         shapes={shape.name: shape for shape in cpp.shapes},
         launchers=frozenset(cpp.launchers) | frozenset(cpp.cpu_launchers),
         dispatch_macros=tuple(cpp.dispatch_macros),
@@ -115,11 +123,21 @@ def _compile(conventions: Conventions) -> Spelling:
         macros={m.name: Macro(m.name, m.parameters, m.body, 0, 0) for m in cpp.macros},
         stub_rules=cpp.stub_rules,
         python_module=cpp.default_python_module,
-        value_suffixes=tuple(suffix.encode() for suffix in cpp.value_suffixes),
+        value_suffixes=tuple(
+            (suffix.encode(), _shared_end(suffix, cpp.value_suffixes).encode())
+            for suffix in cpp.value_suffixes
+        ),
         callees={},
         judged={},
         cpp=cpp,
     )
+
+
+def _shared_end(word: str, words: Iterable[str]) -> str:
+    """The end of three letters or more that a word shares with another one; the word where there is none."""
+    pairs = ([word[::-1], other[::-1]] for other in words if other != word)
+    ends = {commonprefix(pair)[::-1] for pair in pairs}  # noqa: RUF071 - words, not paths
+    return max((end for end in ends if len(end) > 2), key=len, default=word)
 
 
 def any_of(words: Iterable[str]) -> str:

@@ -23,6 +23,7 @@ from torchtalkd.queries.callers import callers
 from torchtalkd.queries.edges import Edge, at_reference, family_of, packet_node
 from torchtalkd.queries.owners import owner_of
 from torchtalkd.queries.runs.table import Runs
+from torchtalkd.queries.sites import sites
 from torchtalkd.store.view import View
 
 MOST_NODES: Final = 8_000
@@ -203,7 +204,7 @@ def _sites(view: View, key: str) -> int:
     """How many references a key has."""
     kept: dict[str, int] = view.kept.setdefault("sites of keys", {})
     if key not in kept:
-        kept[key] = len(view.references(key))
+        kept[key] = len(sites(view, key))
     return kept[key]
 
 
@@ -223,7 +224,7 @@ def _named(view: View, family: Family, known: set[int]) -> Iterator[tuple[FiledD
         key = keys.cpp(last)
         if family.namespace != view.rules.operator_namespace:
             continue
-        references = view.references(key)
+        references = sites(view, key)
         if len(references) > MOST_SITES:
             continue
         bodies = {d.file.id for d in view.definitions(key) if not d.fact.declares}

@@ -44,8 +44,10 @@ def back(table: Runs, goals: Iterable[Goal], bits: int) -> Back:
             left |= here
     # Only these can be met: what came in otherwise has no way in the table.
     numbers = {file.id: number for number, file in enumerate(table.tests) if left >> number & 1}
-    owners, sets, which = table.owners, table.sets, table.which
+    owners, which, sets = table.owners, table.which, [some & bits for some in table.sets]
     before, begins, meets = table.before, table.begins, table.meets
+    # Nodes that no test file is still to come to: most are met once, by all that reach them.
+    done = bytearray(len(which))
     while waiting and left:
         node, live, goal = waiting.popleft()
         live &= left
@@ -56,20 +58,19 @@ def back(table: Runs, goals: Iterable[Goal], bits: int) -> Back:
             live &= left
         if not live:
             continue
-        for other in before[begins[node] : begins[node + 1]]:
-            new = live & sets[which[other]]
-            if new:
-                new &= ~seen.get(other, 0)
-                if new:
-                    seen[other] = seen.get(other, 0) | new
-                    hops[other] = (new, node, goal, hops.get(other))
-                    waiting.append((other, new, goal))
+        leading = before[begins[node] : begins[node + 1]]
+        ways = [(other, sets[which[other]]) for other in leading if not done[other]]
         for one, other in meets.of(node):
-            new = live & sets[which[one]] & sets[which[other]] & ~seen.get(one, 0)
+            if not done[one]:
+                ways.append((one, sets[which[one]] & sets[which[other]]))
+        for other, reaching in ways:
+            known = seen.get(other, 0)
+            new = live & reaching & ~known
             if new:
-                seen[one] = seen.get(one, 0) | new
-                hops[one] = (new, node, goal, hops.get(one))
-                waiting.append((one, new, goal))
+                seen[other] = known | new
+                hops[other] = (new, node, goal, hops.get(other))
+                waiting.append((other, new, goal))
+                done[other] = not sets[which[other]] & left & ~(known | new)
     return found
 
 

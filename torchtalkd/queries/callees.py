@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from torchtalkd.facts import FiledDefinition, FiledReference
-from torchtalkd.link import autograd, meaning, members_of, structured
+from torchtalkd import keys
+from torchtalkd.facts import FiledDefinition, FiledReference, Reference
+from torchtalkd.link import autograd, meaning, members_of, structured, stubs
 from torchtalkd.link.meaning import Meaning
 from torchtalkd.link.source import Evidence
 from torchtalkd.queries.edges import (
@@ -27,6 +28,7 @@ from torchtalkd.queries.exact_edges import exact_behind, exact_callees, exact_en
 from torchtalkd.queries.operator_edges import operator_edges, stub_edges
 from torchtalkd.queries.owners import inside_of
 from torchtalkd.queries.python_edges import bound_functions, python_callees
+from torchtalkd.queries.sites import sites
 from torchtalkd.store.view import View
 
 CALLS: Final = ("call", "address", "launch", "method", "macro")
@@ -94,13 +96,27 @@ def ends(
     view: View, reference: FiledReference, body: FiledDefinition, *, crowded: bool = False
 ) -> Iterator[Edge]:
     """What a reference in a body of C++ leads to: exactly, where that was read at its name."""
-    meant = meaning.meaning(view, reference, body)
-    exact = exact_ends(view, reference, body) if meant.sort not in _BY_NAME_ALONE else None
+    # Of most names one look tells that they are none of those: then what is exact needs no look-up by name.
+    meant = meaning.meaning(view, reference, body) if _may_be_by_name(view, reference.fact) else None
+    exact = exact_ends(view, reference, body) if meant is None or meant.sort not in _BY_NAME_ALONE else None
     if exact is not None:
         launches = reference.fact.kind == "launch"
         yield from (e._replace(hop="launch") if launches and e.hop == "call" else e for e in exact)
     else:
-        yield from _by_name(view, meant, reference, body, crowded)
+        yield from _by_name(view, meant or meaning.meaning(view, reference, body), reference, body, crowded)
+
+
+def _may_be_by_name(view: View, fact: Reference) -> bool:
+    """Whether a name may mean one of `_BY_NAME_ALONE`."""
+    if fact.kind == "method":
+        return False
+    last = keys.last(fact.key)
+    return (
+        keys.space(fact.key) == _MACRO
+        or last == _APPLY
+        or stubs.is_stub(view, fact.key)
+        or ("::" not in fact.name and view.count(keys.macro(last), 1) > 0)
+    )
 
 
 def ends_by_name(
@@ -146,6 +162,8 @@ def _by_name(
 _BY_NAME_ALONE: Final = ("macro", "apply", "stub")
 """What a compiler's reading does not replace: it sees what is behind a macro, Function<F>::apply, and the
 call operator of a stub's class."""
+_MACRO: Final = keys.space(keys.macro(""))
+_APPLY: Final = "apply"
 _HOPS: Final[dict[str, Hop]] = {
     "function": "call",
     "construct": "construct",
@@ -187,7 +205,7 @@ def uses_of(view: View, key: str) -> int:
     if found is None:
         kept[key] = 0  # A macro may use itself through others.
         found = 0
-        for reference in view.references(key):
+        for reference in sites(view, key):
             owner = view.definition(reference.owner) if reference.owner >= 0 else None
             within = owner is not None and owner.fact.kind == "macro"
             found += uses_of(view, owner.fact.key) if owner is not None and within else 1

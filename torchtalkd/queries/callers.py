@@ -19,6 +19,7 @@ from torchtalkd.link.operators import Family
 from torchtalkd.link.source import Evidence
 from torchtalkd.queries.callees import CALLS, MOST_USES, ends, uses_of
 from torchtalkd.queries.edges import (
+    MOST_CANDIDATES,
     Edge,
     at_definition,
     at_reference,
@@ -26,11 +27,12 @@ from torchtalkd.queries.edges import (
     family_of,
     packet_node,
 )
-from torchtalkd.queries.exact_edges import exact_behind, exact_callers
+from torchtalkd.queries.exact_edges import exact_at, exact_behind, exact_callers
 from torchtalkd.queries.kernel_edges import kernel_edges, registered_as
 from torchtalkd.queries.operator_edges import formula_users, stub_edges
 from torchtalkd.queries.owners import is_target, owner_of
 from torchtalkd.queries.python_edges import bound_functions, operator_users, python_callers
+from torchtalkd.queries.sites import sites
 from torchtalkd.store.view import View
 
 
@@ -104,7 +106,7 @@ def _references(view: View, node: FiledDefinition, crowded: bool) -> Iterator[_N
     if last in ("forward", "backward") and cls:
         applied = (
             reference
-            for reference in view.references(keys.cpp("apply"))
+            for reference in sites(view, keys.cpp("apply"))
             if reference.fact.name.rpartition("::")[0].endswith(keys.cpp_last(cls))
         )
         yield from (named for named in _meant(view, applied, crowded) if named.edge.other.id == node.id)
@@ -131,7 +133,7 @@ def _of_key(view: View, key: str, crowded: bool) -> Mapping[int, Sequence[_Named
         if len(kept) >= _MOST_KEPT:
             kept.clear()
         found = kept[key, crowded] = {}
-        for named in _meant(view, view.references(key), crowded):
+        for named in _meant(view, sites(view, key), crowded):
             found.setdefault(named.edge.other.id, []).append(named)
     return found
 
@@ -144,15 +146,26 @@ def _meant(view: View, references: Iterable[FiledReference], crowded: bool) -> I
         for reference in references
         if reference.fact.kind in CALLS
         and reference.file.role != "template"
-        and (read or not meaning.means_nothing(view, reference))
+        and (read or not _leads_nowhere(view, reference, crowded))
     ]
     view.prepare(reference.owner for reference in meaningful)
-    for reference in meaningful:
-        owner = owner_of(view, reference)
-        if owner is None or is_target(owner, reference):
-            continue
+    owned = [
+        (reference, owner)
+        for reference in meaningful
+        if (owner := owner_of(view, reference)) is not None and not is_target(owner, reference)
+    ]
+    exact_at(view, owned)
+    for reference, owner in owned:
         for edge in ends(view, reference, owner, crowded=crowded):
             yield _Named(reference, owner, edge)
+
+
+def _leads_nowhere(view: View, reference: FiledReference, crowded: bool) -> bool:
+    """Whether a name alone is enough to see that it is no edge, whoever is around it: most are of methods
+    that many classes have."""
+    if reference.fact.kind == "method":
+        return not crowded and meaning.meaning(view, reference, None).candidates > MOST_CANDIDATES
+    return meaning.means_nothing(view, reference)
 
 
 def _from(
@@ -187,8 +200,7 @@ def _from(
 
 def _uses(view: View, macro: FiledDefinition) -> Iterator[Edge]:
     """The uses of a macro."""
-    called_so = view.references(keys.cpp(macro.fact.name))
-    for reference in (*view.references(macro.fact.key), *called_so):
+    for reference in (*sites(view, macro.fact.key), *sites(view, keys.cpp(macro.fact.name))):
         owner = owner_of(view, reference) if reference.fact.kind in CALLS else None
         if owner is None or owner.id == macro.id:
             continue
@@ -228,7 +240,7 @@ def _full_names(view: View, written: str) -> list[str]:
 
 def _of_stub(view: View, stub: str) -> Iterator[Edge]:
     """Who calls a stub: functions, and operators whose entry of yaml names it."""
-    for reference in view.references(keys.cpp(stub)):
+    for reference in sites(view, keys.cpp(stub)):
         owner = owner_of(view, reference) if reference.fact.kind in CALLS else None
         if owner is None or reference.file.role == "template":
             continue
@@ -265,7 +277,7 @@ def _by_structure(view: View) -> dict[str, list[FiledReference]]:
     if kept is None:
         kept = view.kept["structure_calls"] = {}
         for last in ("call", "redispatch"):
-            for reference in view.references(keys.cpp(last)):
+            for reference in sites(view, keys.cpp(last)):
                 if "_ops::" not in reference.fact.name or reference.fact.kind not in CALLS:
                     continue
                 meant = meaning.meaning(view, reference, owner_of(view, reference))

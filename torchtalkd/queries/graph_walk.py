@@ -15,6 +15,7 @@ from torchtalkd.facts import FiledDefinition
 from torchtalkd.queries.callees import callees
 from torchtalkd.queries.callers import callers
 from torchtalkd.queries.edges import Edge
+from torchtalkd.queries.sites import sites
 from torchtalkd.store.view import View
 
 Step: TypeAlias = Callable[[FiledDefinition, bool], tuple[Edge, ...]]
@@ -123,5 +124,5 @@ def _is_rare(view: View, node: FiledDefinition) -> bool:
     kept: dict[str, bool] = view.kept.setdefault("rare", {})
     key = node.fact.key
     if key not in kept:
-        kept[key] = len(view.references(key)) <= MOST_SITES
+        kept[key] = len(sites(view, key)) <= MOST_SITES
     return kept[key]

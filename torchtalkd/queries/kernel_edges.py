@@ -47,7 +47,9 @@ def kernel_edges(view: View, kernel: FiledDefinition) -> Iterator[Edge]:
 def _naming(view: View, kernel: FiledDefinition) -> list[FiledDefinition]:
     """The bindings that name a function, each once."""
     found: dict[int, FiledDefinition] = {}
-    for target in view.targeting(kernel.fact.key):
+    targeting = view.targeting(kernel.fact.key)
+    view.prepare(target.owner for target in targeting)
+    for target in targeting:
         owner = view.definition(target.owner)
         if owner is not None and owner.file.role != "template":
             found.setdefault(owner.id, owner)

@@ -163,8 +163,17 @@ def _by_hand(view: View, one: ByHand) -> Iterator[Edge]:
         yield at_definition(one.place, "registration", "declared", one.place, through)
 
 
-def registered_links(view: View, place: FiledDefinition) -> Iterator[Link]:
-    """The functions that a registration in code names, in C++ or in Python."""
+def registered_links(view: View, place: FiledDefinition) -> list[Link]:
+    """The functions that a registration in code names, in C++ or in Python. Kept with the view: two hundred
+    functions called `run` ask each registration that says so."""
+    kept: dict[int, list[Link]] = view.kept.setdefault("registered_links", {})
+    found = kept.get(place.id)
+    if found is None:
+        found = kept[place.id] = list(_registered_links(view, place))
+    return found
+
+
+def _registered_links(view: View, place: FiledDefinition) -> Iterator[Link]:
     for target in view.targets(place) if place.fact.kind != "macro_use" else ():
         if keys.space(target.fact.key) == keys.space(keys.py("")):
             found = trace_layers.python_target(view, place, target.fact.key, target.fact.name)

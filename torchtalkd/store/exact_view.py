@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple, cast
 
 from torchtalkd.facts import EXACT_KINDS, ExactReference, ExactShare, File, FiledDefinition
@@ -21,6 +21,8 @@ from torchtalkd.store.exact_rows import OUTSIDE, Body, mask, sites
 
 EXACT_TOTAL = "exact_total"
 """Value of the meta table: how many files have bodies for a compiler to read."""
+_AT_ONCE = 400
+"""Bodies that one statement asks for."""
 _REFERENCE = "SELECT body, usr, key, name, file, line, sites FROM exact_reference"
 
 
@@ -74,11 +76,27 @@ class ExactFacts(ExactBodies):
             return None
         return tuple(sorted({one for row in there for one in self._placed_sites(row, definition)}))
 
-    def exact_named(self, definition: FiledDefinition, names: tuple[str, ...]) -> tuple[ExactReference, ...]:
-        """Of what `exact_in` says that which leads to something under one of some keys; nothing where that is
-        None. Who asks many bodies for one name need not read all that each of them refers to."""
-        there = self._rows_in(definition, names) or ()
-        return tuple(sorted({one for row in there for one in self._placed_sites(row, definition)}))
+    def exact_named(
+        self, definitions: Iterable[FiledDefinition], names: tuple[str, ...]
+    ) -> dict[int, list[ExactReference]]:
+        """Of what `exact_in` says of some bodies that which leads to something under one of some keys, by the
+        definition's id; nothing where that is None. Who asks many bodies for one name need not read all that
+        each of them refers to."""
+        around = {
+            body.id: definition
+            for definition in definitions
+            if definition.fact.body and self._exact_unit(definition.file.id).valid
+            for body in self._own_bodies(definition)
+        }
+        found: dict[int, set[ExactReference]] = {}
+        ids = sorted(around)
+        for start in range(0, len(ids), _AT_ONCE):
+            some = ids[start : start + _AT_ONCE]
+            which = f"body IN ({','.join('?' * len(some))}) AND key IN ({','.join('?' * len(names))})"
+            for row in self._references(which, *some, *names):
+                definition = around[row.body]
+                found.setdefault(definition.id, set()).update(self._placed_sites(row, definition))
+        return {number: sorted(references) for number, references in found.items()}
 
     def exact_overridden(self, definition: FiledDefinition) -> tuple[FiledDefinition, ...] | None:
         """The methods of the tree that a method overrides, directly or not, by place; none for what is no
@@ -232,15 +250,14 @@ class ExactFacts(ExactBodies):
 
     # -- references and targets
 
-    def _rows_in(self, definition: FiledDefinition, names: tuple[str, ...] = ()) -> list[_Reference] | None:
-        """The rows of a body, or those with some keys; None where no exact reading of its text is there."""
+    def _rows_in(self, definition: FiledDefinition) -> list[_Reference] | None:
+        """The rows of a body; None where no exact reading of its text is there."""
         if not definition.fact.body or not self._exact_unit(definition.file.id).valid:
             return None
         bodies = self._own_bodies(definition)
         if not bodies:
             return None
-        which = f"body = ? AND key IN ({','.join('?' * len(names))})" if names else "body = ?"
-        return [row for body in bodies for row in self._references(f"{which} ORDER BY id", body.id, *names)]
+        return [row for body in bodies for row in self._references("body = ? ORDER BY id", body.id)]
 
     def _references(self, where: str, *values: object) -> Iterator[_Reference]:
         for row in self._source._db.execute(f"{_REFERENCE} WHERE {where}", values).fetchall():

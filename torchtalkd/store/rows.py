@@ -11,8 +11,9 @@ import json
 import sys
 from array import array
 from collections import defaultdict
+from functools import lru_cache
 from struct import Struct
-from typing import Any, Final, NamedTuple, cast
+from typing import Any, Final, Literal, NamedTuple, cast
 
 from torchtalkd.facts import BINDING_KINDS, Definition, FileFacts, Reference, ReferenceKind
 
@@ -46,6 +47,21 @@ class Rows(NamedTuple):
     problems: list[tuple[Any, ...]]
 
 
+def _written(detail: dict[str, Any]) -> str:
+    """A detail as JSON."""
+    if len(detail) == 1:
+        ((field, value),) = detail.items()
+        if value is True or type(value) is str:
+            return _field(field, value)
+    return _json(detail)
+
+
+@lru_cache(maxsize=4096)
+def _field(field: str, value: str | Literal[True]) -> str:
+    """A detail of one field; kept, for many definitions have the same: `{"method":true}`."""
+    return _json({field: value})
+
+
 def pack(file_id: int, facts: FileFacts) -> Rows:
     """The rows of one file's facts. Facts past the millionth of a kind are left out."""
     base = file_id << ID_BITS
@@ -55,7 +71,7 @@ def pack(file_id: int, facts: FileFacts) -> Rows:
             base | ordinal, key, name, kind, line, column, end, scope,
             (_DECLARES if declares else 0) | (_LOCAL if local else 0),
             signature, dispatch_key, convention, guard,
-            None if not detail else _IMPORTED if detail == _IMPORT else _json(detail), body,
+            None if not detail else _IMPORTED if detail == _IMPORT else _written(detail), body,
         )
         for ordinal, (
             key, name, kind, line, column, end, scope, declares, local,
@@ -86,22 +102,10 @@ _DECODED = json.JSONDecoder().raw_decode
 def definition(row: tuple[Any, ...]) -> Definition:
     """The Definition of a full `definition` row."""
     flags = row[8]
-    return Definition(
-        row[1],
-        row[2],
-        row[3],
-        row[4],
-        row[5],
-        row[6],
-        row[7],
-        bool(flags & _DECLARES),
-        bool(flags & _LOCAL),
-        row[9],
-        row[10],
-        row[11],
-        row[12],
-        _DECODED(row[13])[0] if row[13] else None,
-        row[14],
+    detail = _DECODED(row[13])[0] if row[13] else None
+    # All fields, in their order; by its own name it would cost twice the time.
+    return tuple.__new__(
+        Definition, (*row[1:8], bool(flags & _DECLARES), bool(flags & _LOCAL), *row[9:13], detail, row[14])
     )
 
 

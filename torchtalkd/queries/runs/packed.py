@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
@@ -40,12 +40,13 @@ class Pairs:
         self._ones = array("I", (one for _, one, _ in ordered))
         self._others = array("I", (other for _, _, other in ordered))
 
-    def of(self, key: int) -> Iterator[tuple[int, int]]:
+    def of(self, key: int) -> Iterable[tuple[int, int]]:
         """The pairs of a number."""
         keys, at = self._keys, bisect_left(self._keys, key)
-        while at < len(keys) and keys[at] == key:
-            yield self._ones[at], self._others[at]
-            at += 1
+        if at == len(keys) or keys[at] != key:
+            return ()
+        end = bisect_right(keys, key, at)
+        return zip(self._ones[at:end], self._others[at:end], strict=True)
 
 
 class Labels:
