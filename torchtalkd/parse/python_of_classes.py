@@ -7,16 +7,18 @@ module, so that more tests may be made of it, or set on it (`make_dynamic(TestFo
 
 from __future__ import annotations
 
-import re
-from itertools import pairwise
+from bisect import bisect_right
+from itertools import accumulate
 from typing import Final
 
 from tree_sitter import Node
 
+from torchtalkd.parse.occurrences import occurrences
 from torchtalkd.parse.python_outline import Outline
 from torchtalkd.parse.python_values import arguments_of, chain_of
 
-_TESTS: Final = re.compile(rb"\bdef test|\bsetattr\b")
+_TESTS: Final = (b"def test", b"setattr(")
+"""One of these stands in a file with tests, or one that makes some."""
 _SILENT: Final = frozenset(
     (
         "class_definition",
@@ -33,26 +35,31 @@ _SILENT: Final = frozenset(
 
 def told_of_classes(out: Outline, makers: frozenset[str]) -> None:
     """Tells the classes of a file with tests. `makers` are the calls that are told as `made`."""
-    if out.root is None or not _TESTS.search(out.data):
+    data = out.data
+    if out.root is None or not any(word in data for word in _TESTS):
         return
     classes = {
         d.name.rpartition(".")[2].encode(): ordinal
         for ordinal, d in enumerate(out.definitions)
         if d.kind == "class" and d.scope == 0
     }
-    if not classes:
-        return
-    names = re.compile(rb"\b(?:" + b"|".join(map(re.escape, classes)) + rb")\b")
-    size = len(out.data)
-    for (start, end), owner in zip(pairwise((*out.changes, size)), out.owners, strict=False):
-        # What stands outside of all definitions is a small part of a file.
-        for match in names.finditer(out.data, start, min(end, size)) if owner == 0 else ():
-            node = out.root.descendant_for_byte_range(match.start(), match.end())
-            told = _told(out, node, makers) if node is not None and node.type == "identifier" else None
-            if told is not None:
-                ordinal = classes[match.group()]
-                d = out.definitions[ordinal]
-                out.definitions[ordinal] = d._replace(detail={**(d.detail or {}), told[0]: told[1]})
+    # What stands outside of all definitions is a small part of a file.
+    ends = (*out.changes[1:], len(data))
+    spans = [
+        (start, data[start:end])
+        for start, end, owner in zip(out.changes, ends, out.owners, strict=False)
+        if owner == 0 and start < end
+    ]
+    begins = list(accumulate((len(text) + 1 for _, text in spans), initial=0))
+    for start, end in occurrences(b"\n".join(text for _, text in spans), classes) if classes else ():
+        nth = bisect_right(begins, start) - 1
+        first = spans[nth][0] + start - begins[nth]
+        node = out.root.descendant_for_byte_range(first, first + end - start)
+        told = _told(out, node, makers) if node is not None and node.type == "identifier" else None
+        if told is not None:
+            ordinal = classes[data[first : first + end - start]]
+            d = out.definitions[ordinal]
+            out.definitions[ordinal] = d._replace(detail={**(d.detail or {}), told[0]: told[1]})
 
 
 def _told(out: Outline, name: Node, makers: frozenset[str]) -> tuple[str, object] | None:
