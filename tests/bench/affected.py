@@ -15,6 +15,7 @@ TREE must be indexed (`torchtalkd index build --source TREE`). RECORDS is a fold
 from __future__ import annotations
 
 import argparse
+import gc
 import json
 import os
 import random
@@ -27,6 +28,7 @@ from pathlib import Path
 from tests.bench.freshness import percentile
 from torchtalkd import keys
 from torchtalkd.cache import index_folder
+from torchtalkd.daemon.server import COLLECT
 from torchtalkd.facts import FiledDefinition
 from torchtalkd.link import operators, stubs
 from torchtalkd.queries.affected import affected
@@ -134,6 +136,8 @@ def main() -> None:
     parser.add_argument("--functions", type=int, default=60)
     parser.add_argument("--misses", action="store_true")
     given = parser.parse_args()
+    # As in the daemon: what a view keeps is looked through for garbage as seldom.
+    gc.set_threshold(*COLLECT)
     with open_view(index_folder(given.tree.resolve(), os.environ)) as view:
         warm(view)
         began = time.process_time()
