@@ -11,6 +11,7 @@ from importlib import resources
 
 from torchtalkd.conventions import Conventions, load
 from torchtalkd.facts import FileFacts, Rules
+from torchtalkd.link import test_functions, test_ids
 from torchtalkd.parse import parse
 from torchtalkd.store.rows import pack
 from torchtalkd.store.view import View
@@ -47,3 +48,12 @@ def view_of_sources(sources: Mapping[str, str], name: str = "pytorch") -> View:
     conventions = harness(name)
     facts = [parse(path, text.encode(), conventions) for path, text in sources.items()]
     return view_of(*facts, rules=conventions.rules)
+
+
+def ids_in(view: View, function: str) -> test_ids.TestIds:
+    """The ids of the first test of a name."""
+    for file in view.files():
+        for test in test_functions.tests_in(view, file):
+            if test.name == function:
+                return test_ids.ids_of(view, test)
+    raise LookupError(function)

@@ -8,9 +8,11 @@ from functools import cache
 
 import pytest
 
-from tests.facts_view import view_of_sources
+from tests.facts_view import ids_in, view_of_sources
+from torchtalkd.conventions import load
 from torchtalkd.frontends.affected_text import pytest_arguments, run_test_arguments
-from torchtalkd.link import test_functions, test_ids
+from torchtalkd.link import test_ids
+from torchtalkd.parse import parse
 from torchtalkd.queries.affected import affected
 from torchtalkd.store.view import View
 
@@ -189,11 +191,7 @@ def tree() -> View:
 
 
 def ids(function: str) -> test_ids.TestIds:
-    for file in tree().files():
-        for test in test_functions.tests_in(tree(), file):
-            if test.name == function:
-                return test_ids.ids_of(tree(), test)
-    raise LookupError(function)
+    return ids_in(tree(), function)
 
 
 def own(function: str) -> list[str]:
@@ -292,3 +290,15 @@ def test_the_own_runner_is_given_the_file_that_runs_the_tests_of_another() -> No
         "test/test_jit.py",
     ]
     assert run_test_arguments(answer) == "test_jit"
+
+
+def test_a_decorator_of_any_depth_is_no_end_of_the_reader() -> None:
+    deep = "(" * 5_000 + "1" + ")" * 5_000
+    source = f"def layouts(n):\n    x = {deep}\n    return parametrize(n, {deep})\n\n"
+    facts = parse(
+        "test/test_deep.py", (source + "@layouts('a')\ndef test_it(a): ...\n").encode(), load("pytorch")
+    )
+    assert [d.name for d in facts.definitions if d.kind == "function"] == [
+        "test.test_deep.layouts",
+        "test.test_deep.test_it",
+    ]

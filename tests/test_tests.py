@@ -10,7 +10,7 @@ from functools import lru_cache
 
 import pytest
 
-from tests.facts_view import harness, view_of_sources
+from tests.facts_view import harness, ids_in, view_of_sources
 from torchtalkd.frontends import tests_text
 from torchtalkd.frontends.command import tests as command
 from torchtalkd.link import test_functions, test_ids, tests_of
@@ -235,11 +235,7 @@ def names(text: str, path: str = CORE) -> list[str]:
 
 
 def ids(function: str) -> test_ids.TestIds:
-    for file in tree().files():
-        for test in test_functions.tests_in(tree(), file):
-            if test.name == function:
-                return test_ids.ids_of(tree(), test)
-    raise LookupError(function)
+    return ids_in(tree(), function)
 
 
 def short(made: tuple[str, ...]) -> list[str]:

@@ -95,11 +95,13 @@ def returned(out: Outline, ordinal: int, decorator: Node, cases: frozenset[str])
 
 
 def _own(node: Node) -> Iterator[Node]:
-    """A node and all below it, but the bodies of functions in it."""
-    yield node
-    if node.type not in ("function_definition", "lambda"):
-        for child in node.named_children:
-            yield from _own(child)
+    """A node and all below it, but the bodies of functions in it, in order. However deep: not by recursion."""
+    waiting = [node]
+    while waiting:
+        node = waiting.pop()
+        yield node
+        if node.type not in ("function_definition", "lambda"):
+            waiting.extend(reversed(node.named_children))
 
 
 def _assigned(out: Outline, body: Node) -> Iterator[str]:
@@ -125,13 +127,12 @@ def _filled(out: Outline, node: Node, bound: Mapping[str, str]) -> Iterator[str]
 
 def _names(node: Node) -> Iterator[Node]:
     """The identifiers of an expression, but those of attributes and keywords, in order."""
-    if node.type == "identifier":
-        yield node
-        return
-    skipped = {
-        "attribute": node.child_by_field_name("attribute"),
-        "keyword_argument": node.child_by_field_name("name"),
-    }.get(node.type)
-    for child in node.named_children:
-        if child != skipped:
-            yield from _names(child)
+    waiting = [node]
+    while waiting:
+        node = waiting.pop()
+        if node.type == "identifier":
+            yield node
+            continue
+        field = {"attribute": "attribute", "keyword_argument": "name"}.get(node.type)
+        skipped = node.child_by_field_name(field) if field else None
+        waiting.extend(child for child in reversed(node.named_children) if child != skipped)
