@@ -7,6 +7,8 @@ from pathlib import Path
 from torchtalkd.conventions import Conventions, load
 from torchtalkd.engine import build
 from torchtalkd.engine.exact import ExactResult, read_exactly
+from torchtalkd.facts import ExactReference
+from torchtalkd.queries.graph import graph
 from torchtalkd.store.database import open_view
 from torchtalkd.store.view import View
 
@@ -102,6 +104,27 @@ def callers(view: View, path: str, name: str, signature: str = "") -> list[str]:
         d for d in view.definitions_in(file) if d.fact.name == name and d.fact.signature.startswith(signature)
     ]
     return [f"{caller.fact.name} {r.line} {r.kind}" for caller, r in view.exact_to(found)]
+
+
+def spelled(text: str, spelling: dict[str, str]) -> str:
+    """A text with other names for its macros, which may be called anything."""
+    for name, other in spelling.items():
+        text = text.replace(name, other)
+    return text
+
+
+def of_use(view: View, path: str, line: int) -> tuple[ExactReference, ...] | None:
+    """What the bodies that a macro makes by its use on a line refer to."""
+    file = view.file(path)
+    assert file is not None
+    (use,) = [d for d in view.definitions_in(file) if (d.fact.line, d.fact.kind) == (line, "macro_use")]
+    return view.exact_in(use)
+
+
+def answered(view: View, name: str, mode: str) -> list[str]:
+    """The ways of a graph: `line hop evidence name`."""
+    found = graph(view, name, mode)
+    return [f"{way.line} {way.hop} {way.evidence} {n.name}" for n in found.nodes[1:] for way in n.ways]
 
 
 def everything(view: View) -> list[str]:

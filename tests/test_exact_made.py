@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.exact_tree import ExactTree, everything
-from torchtalkd.queries.graph import graph
+from tests.exact_tree import ExactTree, answered, everything, of_use, spelled
 from torchtalkd.store.view import View
 
 FLAGS = """#pragma once
@@ -44,12 +43,6 @@ SPELLINGS = [{}, {"DEFINE_flag": "DEFINE_FLAG", "DEFINE_typed": "DEFINE_TYPED", 
 """A macro's name may be anything."""
 
 
-def spelled(text: str, spelling: dict[str, str]) -> str:
-    for name, other in spelling.items():
-        text = text.replace(name, other)
-    return text
-
-
 def tree_of(tmp_path: Path, spelling: dict[str, str]) -> ExactTree:
     texts = {"c10/Flags.h": spelled(FLAGS, spelling), AT: spelled(USES, spelling)}
     tree = ExactTree(tmp_path / "tree", tmp_path / "store", texts)
@@ -59,18 +52,10 @@ def tree_of(tmp_path: Path, spelling: dict[str, str]) -> ExactTree:
 
 def read_at(view: View, line: int) -> list[str] | None:
     """What the use of a macro on a line refers to."""
-    file = view.file(AT)
-    assert file is not None
-    (use,) = [d for d in view.definitions_in(file) if (d.fact.line, d.fact.kind) == (line, "macro_use")]
-    found = view.exact_in(use)
-    return (
-        None if found is None else [f"{one.line} {one.kind} {one.name} > {one.target_line}" for one in found]
-    )
-
-
-def answered(view: View, name: str, mode: str) -> list[str]:
-    found = graph(view, name, mode)
-    return [f"{way.line} {way.hop} {way.evidence} {n.name}" for n in found.nodes[1:] for way in n.ways]
+    found = of_use(view, AT, line)
+    if found is None:
+        return None
+    return [f"{one.line} {one.kind} {one.name} > {one.target_line}" for one in found]
 
 
 @pytest.mark.parametrize("spelling", SPELLINGS)

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.exact_tree import ExactTree, everything
-from torchtalkd.queries.graph import graph
+from tests.exact_tree import ExactTree, answered, everything, of_use, spelled
 from torchtalkd.queries.trace import trace
 from torchtalkd.store.view import View
 
@@ -63,12 +62,6 @@ SPELLINGS = [
 """A macro's name may be anything."""
 
 
-def spelled(text: str, spelling: dict[str, str]) -> str:
-    for name, other in spelling.items():
-        text = text.replace(name, other)
-    return text
-
-
 def tree_of(tmp_path: Path, spelling: dict[str, str]) -> ExactTree:
     texts = {"c10/macros.h": FIELD, AT: OPTIONS, "c10/uses.cpp": USES}
     texts = {path: spelled(text, spelling) for path, text in texts.items()}
@@ -78,17 +71,11 @@ def tree_of(tmp_path: Path, spelling: dict[str, str]) -> ExactTree:
 
 
 def read_at(view: View, line: int) -> list[str] | None:
-    """What the bodies that a macro makes on a line refer to."""
-    file = view.file(AT)
-    assert file is not None
-    (use,) = [d for d in view.definitions_in(file) if (d.fact.line, d.fact.kind) == (line, "macro_use")]
-    found = view.exact_in(use)
-    return None if found is None else [f"{one.line} {one.kind} {one.name}" for one in found]
-
-
-def answered(view: View, name: str, mode: str) -> list[str]:
-    found = graph(view, name, mode)
-    return [f"{way.line} {way.hop} {way.evidence} {n.name}" for n in found.nodes[1:] for way in n.ways]
+    """What the use of a macro on a line refers to."""
+    found = of_use(view, AT, line)
+    if found is None:
+        return None
+    return [f"{one.line} {one.kind} {one.name}" for one in found]
 
 
 @pytest.mark.parametrize("spelling", SPELLINGS)
