@@ -95,7 +95,7 @@ def returned(out: Outline, ordinal: int, decorator: Node, cases: frozenset[str])
 
 
 def _own(node: Node) -> Iterator[Node]:
-    """A node and all below it, but the bodies of functions in it, in order. However deep: not by recursion."""
+    """A node and all below it, however deep, but the bodies of functions in it, in order."""
     waiting = [node]
     while waiting:
         node = waiting.pop()
